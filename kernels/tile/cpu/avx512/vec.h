@@ -1,0 +1,110 @@
+// The AVX-512 level (F, BW, VL, DQ, BF16): an element is sixteen floats, masks are predicate registers.
+#pragma once
+
+#include <immintrin.h>
+
+#include "tile/cpu/operators.h"
+#include "tile/element.h"
+#include "tile/float8.h"
+
+WF_NAMESPACE_BEGIN
+namespace tile {
+
+struct Vec {
+  using Lane = float;
+  __m512 v;
+};
+struct IVec {
+  using Lane = i32;
+  i32 __attribute__((vector_size(64))) v;
+};
+struct Mask {
+  __mmask16 v;
+};
+inline constexpr int vec_width = 16;
+
+WF_DEVICE __m512i raw(IVec a) { return reinterpret_cast<__m512i>(a.v); }
+WF_DEVICE IVec ints(__m512i a) { return {reinterpret_cast<decltype(IVec::v)>(a)}; }
+WF_DEVICE Mask mask(int a) { return {static_cast<__mmask16>(a)}; }
+
+WF_DEVICE Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+// The second operand wins when one of them is NaN, as in the scalar forms.
+WF_DEVICE Vec min(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }
+WF_DEVICE Vec max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
+WF_DEVICE Vec abs(Vec a) { return {_mm512_abs_ps(a.v)}; }
+WF_DEVICE Vec sqrt(Vec a) { return {_mm512_sqrt_ps(a.v)}; }
+WF_DEVICE IVec min(IVec a, IVec b) { return ints(_mm512_min_epi32(raw(a), raw(b))); }
+WF_DEVICE IVec max(IVec a, IVec b) { return ints(_mm512_max_epi32(raw(a), raw(b))); }
+
+WF_DEVICE Mask less(Vec a, Vec b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ)}; }
+WF_DEVICE Mask less_equal(Vec a, Vec b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_LE_OQ)}; }
+WF_DEVICE Mask equal(Vec a, Vec b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ)}; }
+WF_DEVICE Mask less(IVec a, IVec b) { return {_mm512_cmplt_epi32_mask(raw(a), raw(b))}; }
+WF_DEVICE Mask less_equal(IVec a, IVec b) { return {_mm512_cmple_epi32_mask(raw(a), raw(b))}; }
+WF_DEVICE Mask equal(IVec a, IVec b) { return {_mm512_cmpeq_epi32_mask(raw(a), raw(b))}; }
+WF_DEVICE Mask both(Mask a, Mask b) { return mask(a.v & b.v); }
+WF_DEVICE Mask either(Mask a, Mask b) { return mask(a.v | b.v); }
+WF_DEVICE Mask negate(Mask a) { return mask(~a.v); }
+WF_DEVICE bool any(Mask a) { return a.v != 0; }
+WF_DEVICE bool all(Mask a) { return a.v == 0xffff; }
+WF_DEVICE Vec select(Mask keep, Vec a, Vec b) { return {_mm512_mask_blend_ps(keep.v, b.v, a.v)}; }
+WF_DEVICE IVec select(Mask keep, IVec a, IVec b) {
+  return ints(_mm512_mask_blend_epi32(keep.v, raw(b), raw(a)));
+}
+
+WF_DEVICE IVec round_to_int(Vec a) { return ints(_mm512_cvtps_epi32(a.v)); }
+WF_DEVICE Vec to_float(IVec a) { return {_mm512_cvtepi32_ps(raw(a))}; }
+WF_DEVICE IVec to_bits(Vec a) { return ints(_mm512_castps_si512(a.v)); }
+WF_DEVICE Vec from_bits(IVec a) { return {_mm512_castsi512_ps(raw(a))}; }
+WF_DEVICE IVec shift_right_logical(IVec a, int count) {
+  return ints(_mm512_srli_epi32(raw(a), static_cast<unsigned>(count)));
+}
+
+WF_DEVICE float reduce_add(Vec a) { return _mm512_reduce_add_ps(a.v); }
+WF_DEVICE float reduce_max(Vec a) { return _mm512_reduce_max_ps(a.v); }
+WF_DEVICE float reduce_min(Vec a) { return _mm512_reduce_min_ps(a.v); }
+
+template <>
+struct ElementTraits<Vec> {
+  static constexpr int width = vec_width;
+  using Int = IVec;
+  using Mask = tile::Mask;
+  WF_DEVICE static Vec splat(float a) { return {_mm512_set1_ps(a)}; }
+  WF_DEVICE static IVec splat_int(i32 a) { return ints(_mm512_set1_epi32(a)); }
+  WF_DEVICE static IVec iota() {
+    return ints(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  }
+  WF_DEVICE static Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }
+  WF_DEVICE static void store(float* p, Vec a) { _mm512_storeu_ps(p, a.v); }
+};
+
+WF_DEVICE Vec load_f16(const void* p) {
+  return {_mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)))};
+}
+WF_DEVICE Vec load_bf16(const void* p) {
+  const __m256i h = _mm256_loadu_si256(static_cast<const __m256i*>(p));
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16))};
+}
+template <DType dtype>
+WF_DEVICE Vec load_float8(const void* p) {
+  const __m128i b = _mm_loadu_si128(static_cast<const __m128i*>(p));
+  return decode_float8<Vec, dtype>(ints(_mm512_cvtepu8_epi32(b)));
+}
+
+WF_DEVICE void store_f16(void* p, Vec a) {
+  _mm256_storeu_si256(static_cast<__m256i*>(p),
+                      _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+/// Sixteen bf16, nearest even, NaN stays NaN. Not vcvtneps2bf16: that flushes denormals.
+WF_DEVICE IVec round_to_bf16(Vec a) {
+  const IVec bits = to_bits(a);
+  const IVec upper = shift_right_logical(bits, 16);
+  const IVec rounded = shift_right_logical(bits + 0x7fff + (upper & 1), 16);
+  return select(equal(a, a), rounded, upper | 0x40);
+}
+WF_DEVICE void store_bf16(void* p, Vec a) {
+  _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(raw(round_to_bf16(a))));
+}
+
+}  // namespace tile
+WF_NAMESPACE_END

@@ -1,0 +1,89 @@
+// Operators of the wrapped vector types. A level wraps its registers in structs (`Vec`, `IVec`), so
+// that the functions on them are found by argument in templates that are read before the level is.
+#pragma once
+
+#include "tile/element.h"
+
+WF_NAMESPACE_BEGIN
+namespace tile {
+
+/// A struct around one compiler vector `v`; `Lane` is the type of one of its lanes.
+template <class V>
+concept WrappedVector = requires(V a) {
+  a.v;
+  typename V::Lane;
+};
+
+template <WrappedVector V>
+WF_DEVICE V operator+(V a, V b) {
+  return {a.v + b.v};
+}
+template <WrappedVector V>
+WF_DEVICE V operator-(V a, V b) {
+  return {a.v - b.v};
+}
+template <WrappedVector V>
+WF_DEVICE V operator*(V a, V b) {
+  return {a.v * b.v};
+}
+template <WrappedVector V>
+WF_DEVICE V operator/(V a, V b) {
+  return {a.v / b.v};
+}
+template <WrappedVector V>
+WF_DEVICE V operator&(V a, V b) {
+  return {a.v & b.v};
+}
+template <WrappedVector V>
+WF_DEVICE V operator|(V a, V b) {
+  return {a.v | b.v};
+}
+template <WrappedVector V>
+WF_DEVICE V operator^(V a, V b) {
+  return {a.v ^ b.v};
+}
+template <WrappedVector V>
+WF_DEVICE V operator-(V a) {
+  return {-a.v};
+}
+template <WrappedVector V>
+WF_DEVICE V operator+(V a, typename V::Lane b) {
+  return {a.v + b};
+}
+template <WrappedVector V>
+WF_DEVICE V operator-(V a, typename V::Lane b) {
+  return {a.v - b};
+}
+template <WrappedVector V>
+WF_DEVICE V operator*(V a, typename V::Lane b) {
+  return {a.v * b};
+}
+template <WrappedVector V>
+WF_DEVICE V operator&(V a, typename V::Lane b) {
+  return {a.v & b};
+}
+template <WrappedVector V>
+WF_DEVICE V operator|(V a, typename V::Lane b) {
+  return {a.v | b};
+}
+template <WrappedVector V>
+WF_DEVICE V operator^(V a, typename V::Lane b) {
+  return {a.v ^ b};
+}
+template <WrappedVector V>
+WF_DEVICE V operator<<(V a, int count) {
+  return {a.v << count};
+}
+template <WrappedVector V>
+WF_DEVICE V& operator+=(V& a, V b) {
+  a.v += b.v;
+  return a;
+}
+template <WrappedVector V>
+WF_DEVICE V& operator*=(V& a, V b) {
+  a.v *= b.v;
+  return a;
+}
+
+}  // namespace tile
+WF_NAMESPACE_END

@@ -1,0 +1,6 @@
+// The scalar level of the CPU: everything that a kernel unit of this level includes first.
+#pragma once
+
+// clang-format off: a level's vectors come before what is built on them.
+#include "tile/cpu/scalar/vec.h"
+#include "tile/cpu/convert.h"
