@@ -5,8 +5,7 @@
 
 #include "tile/target.h"
 
-WF_NAMESPACE_BEGIN
-namespace tile {
+WF_NAMESPACE_BEGIN(tile)
 
 WF_DEVICE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 WF_DEVICE float min(float a, float b) { return a < b ? a : b; }
@@ -63,5 +62,4 @@ struct ElementTraits<float> {
 
 inline constexpr float infinity = __builtin_inff();
 
-}  // namespace tile
 WF_NAMESPACE_END

@@ -6,8 +6,7 @@
 #include "tile/element.h"
 #include "wavefire/dtype.h"
 
-WF_NAMESPACE_BEGIN
-namespace tile {
+WF_NAMESPACE_BEGIN(tile)
 
 struct Float8Format {
   int mantissa_bits;
@@ -55,5 +54,4 @@ WF_DEVICE Element decode_float8(typename ElementTraits<Element>::Int byte) {
   }
 }
 
-}  // namespace tile
 WF_NAMESPACE_END

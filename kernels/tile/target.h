@@ -1,17 +1,22 @@
 // What every kernel header needs to know about the compiler that reads it. Freestanding.
 //
 // WAVEFIRE_TARGET names the machine a translation unit is compiled for (scalar, avx2, avx512, sm80,
-// sm90, gfx942, ...); everything in kernels/ that has code lives in an inline namespace of that name,
-// so that two units with different instruction sets never share a function. Units of the host side
-// that include the planner's core or a parameter struct leave it undefined and get `host`.
+// sm90, gfx942, ...). Everything in kernels/ that has code lives in an inline namespace of that name,
+// so that two units with different instruction sets never share a function:
+//
+//   WF_NAMESPACE_BEGIN(attention)   // namespace wavefire::attention { inline namespace avx2 {
+//   WF_NAMESPACE_END
+//
+// Plain structs (problem.h, params.h) stand outside of it and are the same type everywhere. Host
+// units that include the planner's core leave WAVEFIRE_TARGET undefined and get `host`.
 #pragma once
 
 #ifndef WAVEFIRE_TARGET
 #define WAVEFIRE_TARGET host
 #endif
 
-#define WF_NAMESPACE_BEGIN \
-  namespace wavefire {     \
+#define WF_NAMESPACE_BEGIN(name) \
+  namespace wavefire::name {     \
   inline namespace WAVEFIRE_TARGET {
 #define WF_NAMESPACE_END \
   }                      \

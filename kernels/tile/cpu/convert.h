@@ -4,8 +4,7 @@
 #include "tile/element.h"
 #include "wavefire/dtype.h"
 
-WF_NAMESPACE_BEGIN
-namespace tile {
+WF_NAMESPACE_BEGIN(tile)
 
 /// `vec_width` elements of `dtype` from `p` on, as float32.
 template <DType dtype>
@@ -68,5 +67,15 @@ WF_DEVICE void with_float_dtype(DType dtype, F&& f) {
   }
 }
 
-}  // namespace tile
+/// The same for the types that results may have: float32, float16, bfloat16.
+template <class F>
+WF_DEVICE void with_output_dtype(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f32: return f.template operator()<DType::f32>();
+    case DType::f16: return f.template operator()<DType::f16>();
+    case DType::bf16: return f.template operator()<DType::bf16>();
+    default: return;
+  }
+}
+
 WF_NAMESPACE_END

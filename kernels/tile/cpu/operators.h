@@ -4,8 +4,7 @@
 
 #include "tile/element.h"
 
-WF_NAMESPACE_BEGIN
-namespace tile {
+WF_NAMESPACE_BEGIN(tile)
 
 /// A struct around one compiler vector `v`; `Lane` is the type of one of its lanes.
 template <class V>
@@ -85,5 +84,4 @@ WF_DEVICE V& operator*=(V& a, V b) {
   return a;
 }
 
-}  // namespace tile
 WF_NAMESPACE_END

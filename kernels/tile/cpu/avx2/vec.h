@@ -7,8 +7,7 @@
 #include "tile/element.h"
 #include "tile/float8.h"
 
-WF_NAMESPACE_BEGIN
-namespace tile {
+WF_NAMESPACE_BEGIN(tile)
 
 struct Vec {
   using Lane = float;
@@ -115,5 +114,39 @@ WF_DEVICE void store_bf16(void* p, Vec a) {
   _mm_storeu_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
 }
 
-}  // namespace tile
+/// Transposes a square block held in `vec_width` vectors.
+WF_DEVICE void transpose(Vec (&a)[8]) {
+  __m256 pair[8], quad[8];
+  for (int i = 0; i < 8; i += 2) {
+    pair[i] = _mm256_unpacklo_ps(a[i].v, a[i + 1].v);
+    pair[i + 1] = _mm256_unpackhi_ps(a[i].v, a[i + 1].v);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    quad[i] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0x44);
+    quad[i + 1] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0xee);
+    quad[i + 2] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
+    quad[i + 3] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xee);
+  }
+  for (int i = 0; i < 4; ++i) {
+    a[i].v = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x20);
+    a[i + 4].v = _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x31);
+  }
+}
+
+/// Lane i of the result is the sum over the lanes of a[i].
+WF_DEVICE Vec reduce_add_each(const Vec (&a)[8]) {
+  const __m256 s01 = _mm256_hadd_ps(a[0].v, a[1].v), s23 = _mm256_hadd_ps(a[2].v, a[3].v);
+  const __m256 s45 = _mm256_hadd_ps(a[4].v, a[5].v), s67 = _mm256_hadd_ps(a[6].v, a[7].v);
+  const __m256 low = _mm256_hadd_ps(s01, s23), high = _mm256_hadd_ps(s45, s67);
+  return {_mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20),
+                        _mm256_permute2f128_ps(low, high, 0x31))};
+}
+
+/// Lane i of the mask is bit i.
+WF_DEVICE Mask lanes_from_bits(u32 bits) {
+  const __m256i lane_bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  const __m256i set = _mm256_and_si256(_mm256_set1_epi32(static_cast<i32>(bits)), lane_bit);
+  return {_mm256_cmpeq_epi32(set, lane_bit)};
+}
+
 WF_NAMESPACE_END

@@ -7,8 +7,7 @@
 #include "tile/element.h"
 #include "tile/float8.h"
 
-WF_NAMESPACE_BEGIN
-namespace tile {
+WF_NAMESPACE_BEGIN(tile)
 
 struct Vec {
   using Lane = float;
@@ -106,5 +105,44 @@ WF_DEVICE void store_bf16(void* p, Vec a) {
   _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(raw(round_to_bf16(a))));
 }
 
-}  // namespace tile
+/// Transposes a square block held in `vec_width` vectors.
+WF_DEVICE void transpose(Vec (&a)[16]) {
+  __m512 pair[16], quad[16];
+  for (int i = 0; i < 16; i += 2) {
+    pair[i] = _mm512_unpacklo_ps(a[i].v, a[i + 1].v);
+    pair[i + 1] = _mm512_unpackhi_ps(a[i].v, a[i + 1].v);
+  }
+  for (int i = 0; i < 16; i += 4) {
+    quad[i] = _mm512_shuffle_ps(pair[i], pair[i + 2], 0x44);
+    quad[i + 1] = _mm512_shuffle_ps(pair[i], pair[i + 2], 0xee);
+    quad[i + 2] = _mm512_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
+    quad[i + 3] = _mm512_shuffle_ps(pair[i + 1], pair[i + 3], 0xee);
+  }
+  // quad[4 g + c] holds, in its 128-bit lane l, column 4 l + c of rows 4 g .. 4 g + 3.
+  for (int c = 0; c < 4; ++c) {
+    const __m512 even01 = _mm512_shuffle_f32x4(quad[c], quad[4 + c], 0x88);
+    const __m512 odd01 = _mm512_shuffle_f32x4(quad[c], quad[4 + c], 0xdd);
+    const __m512 even23 = _mm512_shuffle_f32x4(quad[8 + c], quad[12 + c], 0x88);
+    const __m512 odd23 = _mm512_shuffle_f32x4(quad[8 + c], quad[12 + c], 0xdd);
+    a[c].v = _mm512_shuffle_f32x4(even01, even23, 0x88);
+    a[4 + c].v = _mm512_shuffle_f32x4(odd01, odd23, 0x88);
+    a[8 + c].v = _mm512_shuffle_f32x4(even01, even23, 0xdd);
+    a[12 + c].v = _mm512_shuffle_f32x4(odd01, odd23, 0xdd);
+  }
+}
+
+/// Lane i of the result is the sum over the lanes of a[i].
+WF_DEVICE Vec reduce_add_each(const Vec (&a)[16]) {
+  Vec t[16];
+  for (int i = 0; i < 16; ++i) t[i] = a[i];
+  transpose(t);
+  for (int step = 8; step > 0; step /= 2) {
+    for (int i = 0; i < step; ++i) t[i] = t[i] + t[i + step];
+  }
+  return t[0];
+}
+
+/// Lane i of the mask is bit i.
+WF_DEVICE Mask lanes_from_bits(u32 bits) { return {static_cast<__mmask16>(bits)}; }
+
 WF_NAMESPACE_END

@@ -4,8 +4,7 @@
 #include "tile/element.h"
 #include "tile/float8.h"
 
-WF_NAMESPACE_BEGIN
-namespace tile {
+WF_NAMESPACE_BEGIN(tile)
 
 using Vec = float;
 using IVec = i32;
@@ -67,5 +66,13 @@ WF_DEVICE void store_bf16(void* p, Vec a) {
   __builtin_memcpy(p, &h, 2);
 }
 
-}  // namespace tile
+/// Transposes a square block held in `vec_width` vectors.
+WF_DEVICE void transpose(Vec (&)[1]) {}
+
+/// Lane i of the result is the sum over the lanes of a[i].
+WF_DEVICE Vec reduce_add_each(const Vec (&a)[1]) { return a[0]; }
+
+/// Lane i of the mask is bit i.
+WF_DEVICE Mask lanes_from_bits(u32 bits) { return (bits & 1) != 0; }
+
 WF_NAMESPACE_END

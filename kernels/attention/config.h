@@ -1,0 +1,30 @@
+// What is fixed when an attention kernel is compiled. The same struct names the kernel in logs, tests
+// and caches.
+#pragma once
+
+#include "tile/target.h"
+#include "wavefire/dtype.h"
+
+WF_NAMESPACE_BEGIN(attention)
+
+struct Config {
+  DType operand = DType::f32;    // of the matrix operands: q, k, p, v
+  int tile_rows = 64;            // packed query rows an item covers at most
+  int tile_kv = 64;              // KV rows a step covers
+  int head_dim_qk = 128;         // capacities; a problem may have less
+  int head_dim_vo = 128;
+  int stages = 1;                // KV tiles in flight
+  bool few_rows = false;         // lay K out for a handful of rows (decode) instead of many (prefill)
+  // Features compiled in; each is tested at run time as well.
+  bool window = true;
+  bool custom_mask = true;
+  bool soft_cap = true;
+  bool alibi = true;
+  bool rope = true;
+  bool head_scales = true;
+  bool tensor_maps = false;      // K and V pages arrive by the copy engine's tensor maps
+
+  bool operator==(const Config&) const = default;
+};
+
+WF_NAMESPACE_END

@@ -1,0 +1,37 @@
+// Which keys a query row sees. Rows see an interval of keys (causal and sliding window), thinned out
+// by the bits of a custom mask.
+#pragma once
+
+#include "attention/params.h"
+#include "tile/element.h"
+
+WF_NAMESPACE_BEGIN(attention)
+
+/// The keys [low, high) that query token `token` of a request sees by position.
+struct Visible {
+  i32 low;
+  i32 high;
+};
+
+WF_BOTH Visible visible_keys(const Params& p, const Request& request, i32 token) {
+  const i64 position = i64{token} + request.kv_len - request.q_len;  // aligned to the bottom right
+  i64 low = 0;
+  i64 high = request.kv_len;
+  if (p.causal != 0 && position + 1 < high) high = position + 1;
+  if (p.window_left >= 0 && position - p.window_left > low) low = position - p.window_left;
+  if (high < 0) high = 0;
+  if (low > request.kv_len) low = request.kv_len;
+  return {static_cast<i32>(low), static_cast<i32>(high)};
+}
+
+/// `count` (at most 32) bits of a packed mask from bit `first` on, in the low bits of the result. Reads no
+/// byte that holds none of them.
+WF_DEVICE u32 mask_bits(const u8* mask, i64 first, i32 count) {
+  const u8* byte = mask + (first >> 3);
+  const i32 shift = static_cast<i32>(first & 7);
+  u64 bits = 0;
+  for (i32 i = 0; i * 8 < shift + count; ++i) bits |= static_cast<u64>(byte[i]) << (8 * i);
+  return static_cast<u32>(bits >> shift) & (count >= 32 ? ~u32{0} : (u32{1} << count) - 1);
+}
+
+WF_NAMESPACE_END

@@ -1,0 +1,139 @@
+// What happens to a KV tile. A schedule (schedule/*.h) says when:
+//
+//   load_k_begin(i) .. load_k_end(i)   K rows of tile i into stage i % stages
+//   scores_begin(i) .. scores_end(i)   S = Q K^T
+//   softmax(i)                         S -> P, running maximum and sum
+//   rescale()                          O *= exp2(old maximum - new maximum)
+//   load_v_begin(i) .. load_v_end(i)
+//   accumulate_begin(i) .. accumulate_end(i)   O += P V
+//
+// Online softmax after Milakov and Gimelshein (2018) in base 2, fp32 throughout: with x = logit *
+// log2(e), m the running maximum and l the running sum, p = exp2(x - m), O = sum p v, result O / l,
+// LSE = m + log2(l).
+#pragma once
+
+#include "attention/config.h"
+#include "attention/mask.h"
+#include "attention/pages.h"
+#include "tile/fragment.h"
+
+WF_NAMESPACE_BEGIN(attention)
+
+inline constexpr float log2_e = 1.44269504088896341f;
+
+/// One row of an item: which query it is and what it sees.
+struct Row {
+  i32 token;  // of the request
+  i32 head;   // query head
+};
+
+WF_DEVICE Row row_of(const Params& p, const WorkItem& item, i32 row) {
+  const i32 packed = item.row_begin + row;
+  const i32 token = packed / p.group;
+  return {token, item.kv_head * p.group + (packed - token * p.group)};
+}
+
+template <class Arch, Config config>
+class Steps {
+ public:
+  using Element = typename Arch::Element;
+  using Traits = tile::ElementTraits<Element>;
+  using Wave = typename Arch::Wave;
+  using Scores = typename Arch::template Accumulator<config.tile_rows, config.tile_kv>;
+  using Output = typename Arch::template Accumulator<config.tile_rows, config.head_dim_vo>;
+  using Query = typename Arch::template LeftOperand<config.operand, config.tile_rows, config.head_dim_qk>;
+  using Weights = typename Arch::template WeightOperand<config.operand, config.tile_rows, config.tile_kv>;
+  using KTile = typename Arch::template KTile<config>;
+  using VTile = typename Arch::template VTile<config>;
+  using Launch = LaunchParams<typename Arch::Tail>;
+
+  /// Memory that the whole team shares.
+  struct Shared {
+    KTile k[config.stages];
+    VTile v[config.stages];
+    typename Arch::template Barriers<config.stages> barriers;
+  };
+
+  WF_DEVICE Steps(const Launch& p, Shared& shared) : p_(p), shared_(shared), lane_(Wave::lane()) {}
+
+  /// Takes up an item: where its keys are, what its rows see, its queries.
+  WF_DEVICE void begin_item(const WorkItem& item);
+  /// The same for a warp that only loads.
+  WF_DEVICE void begin_loads(const WorkItem& item);
+
+  WF_DEVICE i32 tiles() const { return tiles_; }
+
+  WF_DEVICE void load_k_begin(i32 i) {
+    Arch::load_begin(shared_.k[i % config.stages], k_, p_.tail, 0, tile_begin(i), tile_count(i));
+  }
+  WF_DEVICE void load_k_end(i32 i) {
+    Arch::load_end(shared_.k[i % config.stages], k_, tile_begin(i), tile_count(i), key_transform());
+  }
+  WF_DEVICE void load_v_begin(i32 i) {
+    Arch::load_begin(shared_.v[i % config.stages], v_, p_.tail, 1, tile_begin(i), tile_count(i));
+  }
+  WF_DEVICE void load_v_end(i32 i) {
+    Arch::load_end(shared_.v[i % config.stages], v_, tile_begin(i), tile_count(i), no_transform());
+  }
+
+  WF_DEVICE void scores_begin(i32 i) {
+    Arch::multiply_abt_begin(scores_, query_, shared_.k[i % config.stages], score_extent(i),
+                             p_.head_dim_qk);
+  }
+  WF_DEVICE void scores_end() { Arch::multiply_end(scores_); }
+  WF_DEVICE void softmax(i32 i);
+  WF_DEVICE void rescale() {
+    tile::map(output_, output_extent(),
+              [&](Element o, int slot) { return o * Traits::splat(alpha_.e[slot]); });
+  }
+  WF_DEVICE void accumulate_begin(i32 i) {
+    Arch::multiply_ab_begin(output_, weights_, shared_.v[i % config.stages], output_extent(),
+                            tile_count(i));
+  }
+  WF_DEVICE void accumulate_end() { Arch::multiply_end(output_); }
+
+  /// Writes the item's result: the output itself or a partial one.
+  WF_DEVICE void finish(const WorkItem& item);
+
+  WF_DEVICE typename Arch::template Barriers<config.stages>& barriers() { return shared_.barriers; }
+
+ private:
+  WF_DEVICE i32 tile_begin(i32 i) const { return kv_begin_ + i * config.tile_kv; }
+  WF_DEVICE i32 tile_count(i32 i) const {
+    return tile::min(config.tile_kv, kv_end_ - tile_begin(i));  // <= 0 behind the last tile
+  }
+  WF_DEVICE tile::Extent score_extent(i32 i) const { return {rows_, tile_count(i)}; }
+  WF_DEVICE tile::Extent output_extent() const { return {rows_, p_.head_dim_vo}; }
+  WF_DEVICE auto key_transform() const;
+  WF_DEVICE auto no_transform() const {
+    return [](float*, i32) {};
+  }
+  WF_DEVICE void transform_logits(i32 i);
+  WF_DEVICE void mask_interval(i32 i);
+  WF_DEVICE void mask_custom(i32 i);
+  template <DType dtype>
+  WF_DEVICE void store_rows(const WorkItem& item);
+  WF_DEVICE void store_partial(const WorkItem& item);
+
+  const Launch& p_;
+  Shared& shared_;
+  int lane_;
+
+  Request request_;
+  KvSource k_, v_;
+  i32 rows_, kv_begin_, kv_end_, tiles_;
+  i32 every_low_, every_high_;  // keys that all rows of the item see
+
+  Query query_;
+  Scores scores_;
+  Weights weights_;
+  Output output_;
+  tile::RowVector<typename Scores::Layout> maximum_, sum_, alpha_, scale_, slope_;
+  i32 position_[Scores::Layout::slots];          // of the query among the keys
+  i32 low_[Scores::Layout::slots], high_[Scores::Layout::slots];
+  i64 mask_bit_[Scores::Layout::slots];          // of the row's key 0
+};
+
+WF_NAMESPACE_END
+
+#include "attention/steps_impl.h"

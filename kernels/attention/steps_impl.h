@@ -1,0 +1,172 @@
+// The bodies of the steps (steps.h).
+#pragma once
+
+#include "attention/rope.h"
+#include "attention/steps.h"
+#include "attention/write.h"
+
+WF_NAMESPACE_BEGIN(attention)
+
+template <class Arch, Config config>
+WF_DEVICE void Steps<Arch, config>::begin_loads(const WorkItem& item) {
+  request_ = p_.requests[item.request];
+  rows_ = item.row_count;
+  kv_begin_ = item.kv_begin;
+  kv_end_ = item.kv_end;
+  tiles_ = (kv_end_ - kv_begin_ + config.tile_kv - 1) / config.tile_kv;
+  k_.segments = p_.k_segments;
+  k_.kv_head = v_.kv_head = item.kv_head;
+  k_.dtype = v_.dtype = p_.kv_dtype;
+  for (int s = 0; s < 2; ++s) {
+    k_.segment[s] = kv_rows(p_, request_, p_.k[s], item.kv_head);
+    k_.dims[s] = p_.k[s].dims;
+  }
+  v_.segments = 1;
+  v_.segment[0] = kv_rows(p_, request_, p_.v, item.kv_head);
+  v_.dims[0] = p_.v.dims;
+}
+
+template <class Arch, Config config>
+WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
+  begin_loads(item);
+  const Visible first = visible_keys(p_, request_, row_of(p_, item, 0).token);
+  const Visible last = visible_keys(p_, request_, row_of(p_, item, rows_ - 1).token);
+  every_low_ = last.low;    // both bounds grow with the token
+  every_high_ = first.high;
+
+  using L = typename Scores::Layout;
+  tile::for_slots<L>({rows_, 0}, [&](int slot) {
+    // A GPU's tile may be larger than the item: rows beyond it repeat the last one and are not stored.
+    const i32 row = tile::min(L::row(lane_, slot), rows_ - 1);
+    const Row query = row_of(p_, item, row);
+    const Visible visible = visible_keys(p_, request_, query.token);
+    low_[slot] = tile::max(visible.low, kv_begin_);
+    high_[slot] = tile::min(visible.high, kv_end_);
+    position_[slot] = query.token + request_.kv_len - request_.q_len;
+    mask_bit_[slot] = i64{query.token} * request_.kv_len;
+    float scale = p_.sm_scale;
+    if constexpr (config.head_scales) {
+      if (p_.q_head_scale != nullptr) scale *= p_.q_head_scale[query.head];
+      if (p_.k_head_scale != nullptr) scale *= p_.k_head_scale[item.kv_head];
+    }
+    scale_.e[slot] = scale;
+    slope_.e[slot] = config.alibi && p_.alibi_slopes != nullptr ? p_.alibi_slopes[query.head] : 0.f;
+    maximum_.e[slot] = -tile::infinity;
+    sum_.e[slot] = 0.f;
+  });
+  tile::map(output_, output_extent(), [](Element, int) { return Traits::splat(0.f); });
+
+  const i64 bytes = size_of(p_.q_dtype);
+  const char* q = static_cast<const char*>(p_.q) + request_.q_begin * p_.q_stride_token * bytes;
+  Arch::load_left(
+      query_, p_.q_dtype, rows_, p_.head_dim_qk, lane_,
+      [&](i32 row) {
+        const Row query = row_of(p_, item, row);
+        return static_cast<const void*>(
+            q + (query.token * p_.q_stride_token + query.head * p_.q_stride_head) * bytes);
+      },
+      [&](float* values, i32 row) {
+        if constexpr (config.rope) {
+          if (p_.rope_frequency == nullptr) return;
+          const i32 token = row_of(p_, item, row).token;
+          rotate_half_split<Arch>(values, p_.head_dim_qk, p_.rope_frequency,
+                                  token + request_.kv_len - request_.q_len);
+        }
+      });
+}
+
+template <class Arch, Config config>
+WF_DEVICE auto Steps<Arch, config>::key_transform() const {
+  return [this](float* values, i32 row) {
+    if constexpr (config.rope) {
+      if (p_.rope_frequency == nullptr) return;
+      rotate_half_split<Arch>(values, p_.head_dim_qk, p_.rope_frequency, row);
+    }
+  };
+}
+
+/// Scores to logits in base 2.
+template <class Arch, Config config>
+WF_DEVICE void Steps<Arch, config>::transform_logits(i32 i) {
+  const tile::Extent extent = score_extent(i);
+  const float cap = config.soft_cap ? p_.soft_cap : 0.f;
+  if (cap > 0.f) {
+    const Element scale_inside = Traits::splat(1.f / cap);
+    const Element scale_outside = Traits::splat(cap * log2_e);
+    tile::map(scores_, extent, [&](Element s, int slot) {
+      return Arch::tanh(s * Traits::splat(scale_.e[slot]) * scale_inside) * scale_outside;
+    });
+  } else {
+    tile::map(scores_, extent, [&](Element s, int slot) {
+      return s * Traits::splat(scale_.e[slot] * log2_e);
+    });
+  }
+  if constexpr (config.alibi) {
+    if (p_.alibi_slopes == nullptr) return;
+    const i32 begin = tile_begin(i);
+    tile::map_columns(scores_, extent, lane_, [&](Element x, int slot, int column) {
+      const Element distance = tile::to_float(Traits::iota() + (begin + column - position_[slot]));
+      return tile::fma(distance, Traits::splat(slope_.e[slot] * log2_e), x);
+    });
+  }
+}
+
+template <class Arch, Config config>
+WF_DEVICE void Steps<Arch, config>::mask_interval(i32 i) {
+  const i32 begin = tile_begin(i);
+  if (begin >= every_low_ && begin + config.tile_kv <= every_high_ &&
+      begin + config.tile_kv <= kv_end_) {
+    return;  // every row sees the whole tile
+  }
+  const Element minus_infinity = Traits::splat(-tile::infinity);
+  tile::map_columns(scores_, score_extent(i), lane_, [&](Element x, int slot, int column) {
+    const auto key = Traits::iota() + (begin + column);
+    const auto keep = tile::both(tile::less(key, Traits::splat_int(high_[slot])),
+                                 tile::less_equal(Traits::splat_int(low_[slot]), key));
+    return tile::select(keep, x, minus_infinity);
+  });
+}
+
+template <class Arch, Config config>
+WF_DEVICE void Steps<Arch, config>::mask_custom(i32 i) {
+  if constexpr (config.custom_mask) {
+    if (p_.custom_mask == nullptr) return;
+    const u8* mask = p_.custom_mask + request_.mask_begin;
+    const i32 begin = tile_begin(i);
+    const Element minus_infinity = Traits::splat(-tile::infinity);
+    tile::map_columns(scores_, score_extent(i), lane_, [&](Element x, int slot, int column) {
+      const i32 count = tile::min(Traits::width, kv_end_ - begin - column);
+      const u32 bits =
+          count > 0 ? mask_bits(mask, mask_bit_[slot] + begin + column, count) : u32{0};
+      return tile::select(Arch::lanes_from_bits(bits), x, minus_infinity);
+    });
+  }
+}
+
+template <class Arch, Config config>
+WF_DEVICE void Steps<Arch, config>::softmax(i32 i) {
+  const tile::Extent extent = score_extent(i);
+  transform_logits(i);
+  mask_interval(i);
+  mask_custom(i);
+  using L = typename Scores::Layout;
+  tile::for_slots<L>(extent, [&](int slot) {
+    const float before = maximum_.e[slot];
+    const float now = tile::max(before, tile::row_max<Wave>(scores_, slot, extent));
+    // A row that has seen nothing yet keeps maximum -inf; subtracting 0 instead avoids inf - inf.
+    const float reference = now == -tile::infinity ? 0.f : now;
+    maximum_.e[slot] = now;
+    alpha_.e[slot] = Arch::exp2(before - reference);
+    const Element shift = Traits::splat(reference);
+    WF_UNROLL
+    for (int j = 0; j < L::active_per_slot(extent.cols); ++j) {
+      Element& x = scores_.e[L::index(slot, j)];
+      x = Arch::exp2(x - shift);
+    }
+    sum_.e[slot] = tile::fma(sum_.e[slot], alpha_.e[slot],
+                             tile::row_sum<Wave>(scores_, slot, extent));
+  });
+  Arch::to_weights(weights_, scores_, extent);
+}
+
+WF_NAMESPACE_END

@@ -1,0 +1,76 @@
+// Moving rows between storage and staged tiles on a CPU. `begin` asks the caches for the bytes,
+// `end` converts them. A `Source` has up to two column segments, each with for_rows (pages.h).
+#pragma once
+
+#include "tile/cpu/shared.h"
+
+WF_NAMESPACE_BEGIN(tile)
+
+inline constexpr int cache_line = 64;
+
+template <class Source>
+WF_DEVICE void prefetch_rows(const Source& source, i32 first, i32 count) {
+  for (int s = 0; s < source.segments; ++s) {
+    const i64 bytes = i64{source.dims[s]} * size_of(source.dtype);
+    source.segment[s].for_rows(first, count, [&](i32, const void* row) {
+      const char* line = static_cast<const char*>(row);
+      for (i64 b = 0; b < bytes; b += cache_line) __builtin_prefetch(line + b, 0, 3);
+      __builtin_prefetch(line + bytes - 1, 0, 3);
+    });
+  }
+}
+
+/// Row first + i of the source to to[i], as float32, zero up to a whole vector.
+template <DType dtype, int stride, class Source>
+WF_DEVICE void widen_rows(float (*to)[stride], const Source& source, i32 first, i32 count) {
+  int column = 0;
+  for (int s = 0; s < source.segments; ++s) {
+    const int dims = source.dims[s];
+    source.segment[s].for_rows(first, count, [&](i32 i, const void* row) {
+      widen_row<dtype>(to[i] + column, row, dims);
+    });
+    column += dims;
+  }
+}
+
+template <int rows, int cols, class Source, class Transform>
+inline void stage_rows(RowTile<rows, cols>& tile, const Source& source, i32 first, i32 count,
+                       Transform&& transform) {
+  with_float_dtype(source.dtype, [&]<DType dtype>() {
+    widen_rows<dtype>(tile.data, source, first, count);
+  });
+  for (int i = 0; i < count; ++i) transform(tile.data[i], first + i);
+  // A product reads whole vectors of rows: those behind the end must be numbers.
+  for (int i = count; i < round_up_to_vector(count); ++i) {
+    for (float& value : tile.data[i]) value = 0.f;
+  }
+}
+
+template <int rows, int cols, class Source, class Transform>
+inline void stage_rows(PanelTile<rows, cols>& tile, const Source& source, i32 first, i32 count,
+                       Transform&& transform) {
+  constexpr int panel = PanelTile<rows, cols>::panel;
+  const int dims = source.dims[0] + (source.segments > 1 ? source.dims[1] : 0);
+  alignas(64) float strip[vec_width][cols];
+  for (int begin = 0; begin < round_up_to_panel<panel>(count); begin += vec_width) {
+    const i32 valid = max(0, min(vec_width, count - begin));
+    with_float_dtype(source.dtype, [&]<DType dtype>() {
+      widen_rows<dtype>(strip, source, first + begin, valid);
+    });
+    for (int i = 0; i < valid; ++i) transform(strip[i], first + begin + i);
+    for (int i = valid; i < vec_width; ++i) {
+      for (float& value : strip[i]) value = 0.f;
+    }
+    float* to = &tile.data[begin / panel][0][begin % panel];
+    for (int d = 0; d < dims; d += vec_width) {
+      Vec block[vec_width];
+#pragma GCC unroll 16
+      for (int i = 0; i < vec_width; ++i) block[i] = ElementTraits<Vec>::load(&strip[i][d]);
+      transpose(block);
+#pragma GCC unroll 16
+      for (int i = 0; i < vec_width; ++i) ElementTraits<Vec>::store(to + (d + i) * panel, block[i]);
+    }
+  }
+}
+
+WF_NAMESPACE_END

@@ -1,0 +1,162 @@
+// The CPU as an architecture (concepts.h): one lane, vector elements, tiles in memory.
+#pragma once
+
+#include "math/exp2.h"
+#include "math/log2.h"
+#include "math/sincos.h"
+#include "math/tanh.h"
+#include "tile/cpu/copy.h"
+#include "tile/cpu/mma.h"
+
+WF_NAMESPACE_BEGIN(tile)
+
+struct Cpu {
+  using Element = Vec;
+  using Wave = CpuWave;
+  struct Tail {};
+  static constexpr int team_lanes = 1;
+
+  template <int rows, int cols>
+  using Accumulator = Fragment<Vec, RowMajorLayout<rows, cols>>;
+
+  template <DType, int rows_, int cols_>
+  struct alignas(64) LeftOperand {
+    static constexpr int stride = cols_;
+    float data[rows_][cols_];
+  };
+
+  /// Weights are read where the softmax left them.
+  template <DType, int rows_, int cols_>
+  struct WeightOperand {
+    const float* data;
+  };
+
+  template <auto config, bool few_rows = config.few_rows>
+  struct KTileOf {
+    using Type = PanelTile<config.tile_kv, config.head_dim_qk>;
+  };
+  template <auto config>
+  struct KTileOf<config, true> {
+    using Type = RowTile<config.tile_kv, config.head_dim_qk>;
+  };
+  template <auto config>
+  using KTile = typename KTileOf<config>::Type;
+  template <auto config>
+  using VTile = RowTile<config.tile_kv, config.head_dim_vo>;
+  template <int>
+  struct Barriers {};
+
+  // ---- loads
+
+  template <class Tile, class Source>
+  WF_DEVICE static void load_begin(Tile&, const Source& source, const Tail&, int, i32 first,
+                                   i32 count) {
+    if (count > 0) prefetch_rows(source, first, count);
+  }
+  template <class Tile, class Source, class Transform>
+  WF_DEVICE static void load_end(Tile& tile, const Source& source, i32 first, i32 count,
+                                 Transform&& transform) {
+    stage_rows(tile, source, first, count, transform);
+  }
+  template <class Operand, class Address, class Transform>
+  WF_DEVICE static void load_left(Operand& to, DType dtype, i32 rows, i32 dims, int,
+                                  Address&& address, Transform&& transform) {
+    with_float_dtype(dtype, [&]<DType d>() {
+      for (i32 row = 0; row < rows; ++row) widen_row<d>(to.data[row], address(row), dims);
+    });
+    for (i32 row = 0; row < rows; ++row) transform(to.data[row], row);
+  }
+
+  // ---- products
+
+  template <class Scores, class Operand, int kv, int dims>
+  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a, const PanelTile<kv, dims>& b,
+                                           Extent extent, int depth) {
+    using Tile = PanelTile<kv, dims>;
+    float* out = reinterpret_cast<float*>(c.e);
+    for (int column = 0; column < extent.cols; column += Tile::panel) {
+      multiply_panel<false>(extent.rows, a.data[0], Operand::stride, b.data[column / Tile::panel][0],
+                            Tile::panel, depth, out + column, kv, block_vectors);
+    }
+  }
+  template <class Scores, class Operand, int kv, int dims>
+  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a, const RowTile<kv, dims>& b,
+                                           Extent extent, int depth) {
+    const int whole = round_up_to_vector(depth);
+    for (int j = 0; j * vec_width < extent.cols; ++j) {
+      for (int row = 0; row < extent.rows; ++row) {
+        c.e[Scores::Layout::index(row, j)] =
+            dot_products(a.data[row], b.data[j * vec_width], dims, whole);
+      }
+    }
+  }
+  template <class Output, class Weights, int kv, int dims>
+  WF_DEVICE static void multiply_ab_begin(Output& c, const Weights& a, const RowTile<kv, dims>& b,
+                                          Extent extent, int depth) {
+    float* out = reinterpret_cast<float*>(c.e);
+    const int vectors = Output::Layout::active_per_slot(extent.cols);
+    for (int j = 0; j < vectors; j += column_block) {
+      multiply_panel<true>(extent.rows, a.data, kv, b.data[0] + j * vec_width, dims, depth,
+                           out + j * vec_width, Output::Layout::cols, min(column_block, vectors - j));
+    }
+  }
+  template <class Accumulator>
+  WF_DEVICE static void multiply_end(Accumulator&) {}
+
+  template <class Weights, class Scores>
+  WF_DEVICE static void to_weights(Weights& weights, const Scores& scores, Extent) {
+    weights.data = reinterpret_cast<const float*>(scores.e);
+  }
+
+  // ---- elements
+
+  template <class E>
+  WF_DEVICE static E exp2(E a) {
+    return math::exp2(a);
+  }
+  template <class E>
+  WF_DEVICE static E tanh(E a) {
+    return math::tanh(a);
+  }
+  template <class E>
+  WF_DEVICE static void sincos(E a, E& sine, E& cosine) {
+    math::sincos(a, sine, cosine);
+  }
+  WF_DEVICE static float log2(float a) { return math::log2(a); }
+  WF_DEVICE static Mask lanes_from_bits(u32 bits) { return tile::lanes_from_bits(bits); }
+
+  // ---- results
+
+  template <class F>
+  WF_DEVICE static void with_output_dtype(DType dtype, F&& f) {
+    tile::with_output_dtype(dtype, f);
+  }
+  /// Element `value` to columns [column, column + width) of a row with `dims` columns.
+  template <DType dtype>
+  WF_DEVICE static void store(char* row, int column, int dims, Vec value) {
+    char* to = row + i64{column} * size_of(dtype);
+    if (column + vec_width <= dims) {
+      store_as<dtype>(to, value);
+    } else {
+      store_first_as<dtype>(to, value, dims - column);
+    }
+  }
+  WF_DEVICE static Vec load_first(const float* row, int column, int dims) {
+    if (column + vec_width <= dims) return ElementTraits<Vec>::load(row + column);
+    return load_first_as<DType::f32>(row + column, dims - column);
+  }
+  WF_DEVICE static float load_shared_result(const float* p) { return *p; }
+
+  /// True for the last of `parts` callers. What they wrote before is then visible.
+  WF_DEVICE static bool arrive_last(i32* counter, i32 parts) {
+    if (__atomic_add_fetch(counter, 1, __ATOMIC_ACQ_REL) != parts) return false;
+    __atomic_store_n(counter, 0, __ATOMIC_RELAXED);
+    return true;
+  }
+
+ private:
+  // Vectors of V columns that pass together: a column block of a 64-row tile stays in L1.
+  static constexpr int column_block = 8;
+};
+
+WF_NAMESPACE_END

@@ -1,0 +1,98 @@
+// Matrix products on a CPU. Operands lie in memory close to the core; a register block of the result
+// is built up as a sum of outer products, or, for a handful of rows, as dot products.
+#pragma once
+
+#include "tile/cpu/wave.h"
+#include "tile/fragment.h"
+
+WF_NAMESPACE_BEGIN(tile)
+
+/// c[rows][vectors] (+)= a[rows][depth] b[depth][vectors], strides in floats.
+template <int rows, int vectors, bool accumulate>
+WF_DEVICE void outer_products(const float* a, int a_stride, const float* b, int b_stride, int depth,
+                              float* c, int c_stride) {
+  using T = ElementTraits<Vec>;
+  Vec sum[rows][vectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 16
+    for (int j = 0; j < vectors; ++j) {
+      sum[r][j] = accumulate ? T::load(c + r * c_stride + j * vec_width) : T::splat(0.f);
+    }
+  }
+  for (int k = 0; k < depth; ++k) {
+    Vec right[vectors];
+#pragma GCC unroll 16
+    for (int j = 0; j < vectors; ++j) right[j] = T::load(b + k * b_stride + j * vec_width);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      const Vec left = T::splat(a[r * a_stride + k]);
+#pragma GCC unroll 16
+      for (int j = 0; j < vectors; ++j) sum[r][j] = fma(left, right[j], sum[r][j]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 16
+    for (int j = 0; j < vectors; ++j) T::store(c + r * c_stride + j * vec_width, sum[r][j]);
+  }
+}
+
+/// The same for `rows` in [1, block_rows] known at run time; as many columns a pass as the register
+/// file holds accumulators for, so that few rows still hide the latency of the fma.
+template <int rows, bool accumulate>
+struct RowBlock {
+  static void run(int count, const float* a, int a_stride, const float* b, int b_stride, int depth,
+                  float* c, int c_stride, int vectors) {
+    if (count != rows) {
+      if constexpr (rows > 1) {
+        RowBlock<rows - 1, accumulate>::run(count, a, a_stride, b, b_stride, depth, c, c_stride,
+                                            vectors);
+      }
+      return;
+    }
+    constexpr int widest = block_accumulators / rows < 1 ? 1 : block_accumulators / rows;
+    constexpr int wide = widest > 8 ? 8 : widest;
+    int j = 0;
+    for (; j + wide <= vectors; j += wide) {
+      outer_products<rows, wide, accumulate>(a, a_stride, b + j * vec_width, b_stride, depth,
+                                             c + j * vec_width, c_stride);
+    }
+    if constexpr (wide > 1) {
+      for (; j < vectors; ++j) {
+        outer_products<rows, 1, accumulate>(a, a_stride, b + j * vec_width, b_stride, depth,
+                                            c + j * vec_width, c_stride);
+      }
+    }
+  }
+};
+
+/// c[rows][vectors] (+)= a b for any number of rows, blocked so that a column panel of b stays in L1
+/// while all rows pass over it.
+template <bool accumulate>
+inline void multiply_panel(int rows, const float* a, int a_stride, const float* b, int b_stride,
+                           int depth, float* c, int c_stride, int vectors) {
+  for (int r = 0; r < rows; r += block_rows) {
+    RowBlock<block_rows, accumulate>::run(min(block_rows, rows - r), a + r * a_stride, a_stride, b,
+                                          b_stride, depth, c + r * c_stride, c_stride, vectors);
+  }
+}
+
+/// c[row][key] = a[row] . b[key] over `depth` floats, a multiple of the vector width, for
+/// `vec_width` keys.
+WF_DEVICE Vec dot_products(const float* a, const float* b, int b_stride, int depth) {
+  using T = ElementTraits<Vec>;
+  Vec sum[vec_width];
+#pragma GCC unroll 16
+  for (int key = 0; key < vec_width; ++key) sum[key] = T::splat(0.f);
+  for (int k = 0; k < depth; k += vec_width) {
+    const Vec left = T::load(a + k);
+#pragma GCC unroll 16
+    for (int key = 0; key < vec_width; ++key) {
+      sum[key] = fma(left, T::load(b + key * b_stride + k), sum[key]);
+    }
+  }
+  return reduce_add_each(sum);
+}
+
+WF_NAMESPACE_END

@@ -1,0 +1,47 @@
+// Staged tiles on a CPU: float32 copies of KV rows, close to the core, laid out for the product that
+// reads them.
+#pragma once
+
+#include "tile/cpu/wave.h"
+
+WF_NAMESPACE_BEGIN(tile)
+
+/// Row after row. Columns behind the last dimension are zero up to the next whole vector.
+template <int rows_, int cols_>
+struct alignas(64) RowTile {
+  static constexpr int rows = rows_;
+  static constexpr int cols = cols_;
+  float data[rows][cols];
+};
+
+/// Transposed panels of `panel` rows: data[row / panel][column][row % panel].
+template <int rows_, int cols_>
+struct alignas(64) PanelTile {
+  static constexpr int rows = rows_;
+  static constexpr int cols = cols_;
+  static constexpr int panel = block_vectors * vec_width;
+  static_assert(rows % panel == 0);
+  float data[rows / panel][cols][panel];
+};
+
+WF_DEVICE int round_up_to_vector(int n) { return (n + vec_width - 1) / vec_width * vec_width; }
+
+template <int panel>
+WF_DEVICE int round_up_to_panel(int n) {
+  return (n + panel - 1) / panel * panel;
+}
+
+/// Converts `dims` elements of `dtype` to float32.
+template <DType dtype>
+WF_DEVICE void widen_row(float* to, const void* from, int dims) {
+  const u8* bytes = static_cast<const u8*>(from);
+  int d = 0;
+  for (; d + vec_width <= dims; d += vec_width) {
+    ElementTraits<Vec>::store(to + d, load_as<dtype>(bytes + d * size_of(dtype)));
+  }
+  if (d < dims) {
+    ElementTraits<Vec>::store(to + d, load_first_as<dtype>(bytes + d * size_of(dtype), dims - d));
+  }
+}
+
+WF_NAMESPACE_END

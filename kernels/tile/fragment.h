@@ -1,0 +1,112 @@
+// Fragments: a tile spread over the registers of a team's lanes (on a CPU: over memory close to the
+// core). Operations are derived from the layout; no architecture appears here.
+#pragma once
+
+#include "tile/element.h"
+#include "tile/layout.h"
+
+WF_NAMESPACE_BEGIN(tile)
+
+template <class Element_, class Layout_>
+struct alignas(ElementTraits<Element_>::width * 4) Fragment {
+  using Element = Element_;
+  using Layout = Layout_;
+  Element e[Layout::slots * Layout::per_slot];
+};
+
+/// One float for each row that a lane holds. Lanes that share a row hold the same value.
+template <class Layout>
+struct RowVector {
+  float e[Layout::slots];
+};
+
+/// The part of a tile that is in use. GPUs compute whole tiles and ignore it; a CPU does not.
+struct Extent {
+  int rows;
+  int cols;
+};
+
+/// Calls f(slot) for each row slot in use.
+template <class L, class F>
+WF_DEVICE void for_slots(Extent extent, F&& f) {
+  WF_UNROLL
+  for (int slot = 0; slot < L::active_slots(extent.rows); ++slot) f(slot);
+}
+
+/// element = f(element, slot).
+template <class Fragment, class F>
+WF_DEVICE void map(Fragment& a, Extent extent, F&& f) {
+  using L = typename Fragment::Layout;
+  WF_UNROLL
+  for (int slot = 0; slot < L::active_slots(extent.rows); ++slot) {
+    WF_UNROLL
+    for (int j = 0; j < L::active_per_slot(extent.cols); ++j) {
+      auto& element = a.e[L::index(slot, j)];
+      element = f(element, slot);
+    }
+  }
+}
+
+/// element = f(element, slot, column of its first value).
+template <class Fragment, class F>
+WF_DEVICE void map_columns(Fragment& a, Extent extent, int lane, F&& f) {
+  using L = typename Fragment::Layout;
+  WF_UNROLL
+  for (int slot = 0; slot < L::active_slots(extent.rows); ++slot) {
+    WF_UNROLL
+    for (int j = 0; j < L::active_per_slot(extent.cols); ++j) {
+      auto& element = a.e[L::index(slot, j)];
+      element = f(element, slot, L::col(lane, j));
+    }
+  }
+}
+
+/// Calls f(element, slot, column of its first value) and changes nothing.
+template <class Fragment, class F>
+WF_DEVICE void visit_columns(const Fragment& a, Extent extent, int lane, F&& f) {
+  using L = typename Fragment::Layout;
+  WF_UNROLL
+  for (int slot = 0; slot < L::active_slots(extent.rows); ++slot) {
+    WF_UNROLL
+    for (int j = 0; j < L::active_per_slot(extent.cols); ++j) {
+      f(a.e[L::index(slot, j)], slot, L::col(lane, j));
+    }
+  }
+}
+
+/// Folds the elements of one row slot with `fold`, the lanes of an element with `across`, and the
+/// lanes of the team that share the row with `join`. `Wave` has shuffle_xor(float, mask).
+template <class Wave, class Fragment, class Fold, class Across, class Join>
+WF_DEVICE float reduce_row(const Fragment& a, int slot, Extent extent, Fold&& fold, Across&& across,
+                           Join&& join) {
+  using L = typename Fragment::Layout;
+  auto partial = a.e[L::index(slot, 0)];
+  WF_UNROLL
+  for (int j = 1; j < L::active_per_slot(extent.cols); ++j) {
+    partial = fold(partial, a.e[L::index(slot, j)]);
+  }
+  float row = across(partial);
+  WF_UNROLL
+  for (int i = 0; i < L::reduce_count; ++i) {
+    row = join(row, Wave::shuffle_xor(row, L::reduce_mask(i)));
+  }
+  return row;
+}
+
+template <class Wave, class Fragment>
+WF_DEVICE float row_max(const Fragment& a, int slot, Extent extent) {
+  using E = typename Fragment::Element;
+  return reduce_row<Wave>(
+      a, slot, extent, [](E x, E y) { return max(x, y); }, [](E x) { return reduce_max(x); },
+      [](float x, float y) { return max(x, y); });
+}
+
+template <class Wave, class Fragment>
+WF_DEVICE float row_sum(const Fragment& a, int slot, Extent extent) {
+  using E = typename Fragment::Element;
+  return reduce_row<Wave>(
+      a, slot, extent, [](E x, E y) { return x + y; }, [](E x) { return reduce_add(x); },
+      [](float x, float y) { return x + y; });
+}
+
+WF_NAMESPACE_END

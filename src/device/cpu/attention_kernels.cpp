@@ -1,0 +1,76 @@
+// The attention kernels of one CPU level. Compiled once for every level with that level's flags.
+#include "device/cpu/attention_kernels.h"
+
+#include WAVEFIRE_TILE_HEADER
+
+#include "attention/attend.h"
+#include "schedule/in_order.h"
+#include "tile/cpu/cpu.h"
+
+namespace {
+
+struct InPlace {};
+
+}  // namespace
+
+__attribute__((always_inline)) inline void* operator new(std::size_t, InPlace, void* at) {
+  return at;
+}
+
+namespace wavefire::cpu {
+namespace {
+
+using Arch = tile::Cpu;
+
+template <attention::Config config>
+struct Scratch {
+  typename attention::Steps<Arch, config>::Shared shared;
+  attention::Steps<Arch, config> steps;
+};
+
+template <attention::Config config>
+void run(const attention::Params& params, int worker, void* scratch) {
+  using Steps = attention::Steps<Arch, config>;
+  attention::LaunchParams<Arch::Tail> launch{params, {}};
+  auto* memory = static_cast<Scratch<config>*>(scratch);
+  Steps* steps = new (InPlace{}, &memory->steps) Steps(launch, memory->shared);
+  attention::attend<Arch, config, schedule::InOrder>(launch, worker, *steps);
+}
+
+template <attention::Config config>
+constexpr AttentionKernel kernel(const char* name) {
+  return {name,
+          config.tile_rows,
+          config.tile_kv,
+          config.head_dim_qk,
+          config.few_rows,
+          config.operand == DType::bf16,
+          sizeof(Scratch<config>),
+          run<config>};
+}
+
+// Few rows: a KV tile of 32 keeps the float copies of K and V in L1 and L2 beside the next tile.
+// Many rows: 64 rows repay the transposition of K, 64 keys the pass over the output.
+constexpr attention::Config few_rows(int head_dim) {
+  return {.tile_rows = 16, .tile_kv = 32, .head_dim_qk = head_dim, .head_dim_vo = head_dim,
+          .few_rows = true};
+}
+constexpr attention::Config many_rows(int head_dim) {
+  return {.tile_rows = 64, .tile_kv = 64, .head_dim_qk = head_dim, .head_dim_vo = head_dim};
+}
+
+constexpr AttentionKernel kernels[] = {
+    kernel<few_rows(64)>("few_rows_64"),    kernel<many_rows(64)>("many_rows_64"),
+    kernel<few_rows(128)>("few_rows_128"),  kernel<many_rows(128)>("many_rows_128"),
+    kernel<few_rows(256)>("few_rows_256"),  kernel<many_rows(256)>("many_rows_256"),
+    kernel<few_rows(512)>("few_rows_512"),  kernel<many_rows(512)>("many_rows_512"),
+};
+
+}  // namespace
+
+#define WF_JOIN(a, b) a##b
+#define WF_TABLE(level) WF_JOIN(attention_kernels_, level)
+extern const AttentionKernels WF_TABLE(WAVEFIRE_TARGET) = {sizeof(kernels) / sizeof(kernels[0]),
+                                                           kernels};
+
+}  // namespace wavefire::cpu
