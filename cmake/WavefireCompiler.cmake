@@ -1,0 +1,33 @@
+# Settings that every target of this build shares: language, build type, cache, warnings, sanitizers.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+# What a target of this project (and nobody who links it) is compiled with.
+add_library(wavefire_compile_options INTERFACE)
+target_compile_options(wavefire_compile_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+                                                          -Woverloaded-virtual)
+if(WAVEFIRE_WERROR)
+  target_compile_options(wavefire_compile_options INTERFACE -Werror)
+endif()
+
+if(WAVEFIRE_SANITIZE)
+  add_compile_options(-fsanitize=${WAVEFIRE_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${WAVEFIRE_SANITIZE})
+  if(WAVEFIRE_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
