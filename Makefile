@@ -1,0 +1,82 @@
+# The front door. `make help` lists the targets; each does the set-up that it needs.
+# Variables: ARGS (passed on), JOBS, PYTHON, WAVEFIRE_CACHE (downloads, compiler cache; outside of
+# the clone).
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+JOBS ?= $(shell nproc)
+CACHE := $(or $(WAVEFIRE_CACHE),$(HOME)/.cache/wavefire)
+BUILD := build/default
+PY := .venv/bin/python
+PACKAGE_PATH := $(CURDIR)/$(BUILD)/python
+
+export WAVEFIRE_CACHE := $(CACHE)
+export CCACHE_DIR ?= $(CACHE)/ccache
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export CTEST_PARALLEL_LEVEL := $(JOBS)
+
+CONFIGURE := cmake -DWAVEFIRE_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PY) --log-level=WARNING
+PYTEST := PYTHONPATH=$(PACKAGE_PATH) $(PY) -m pytest
+
+.PHONY: help
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup:  ## Install what builds and tests need (system packages by apt, Python packages in .venv)
+	@tools/setup.sh build test
+
+.PHONY: build
+build: setup  ## Compile the library, the tests and the Python package
+	@$(CONFIGURE) --preset default >/dev/null
+	@cmake --build --preset default
+
+.PHONY: demo
+demo: build  ## Serve prompts with SmolLM2-135M on this CPU; ARGS="--check", "--prompt TEXT", ...
+	@tools/setup.sh demo
+	@model=$$(tools/fetch_model.sh) && \
+	  PYTHONPATH=$(PACKAGE_PATH) $(PY) examples/python/serve.py --model "$$model" $(ARGS)
+
+.PHONY: test
+test: build  ## Run the fast tests: C++, then Python, tools and docs
+	@ctest --preset default
+	@$(PYTEST) $(ARGS)
+
+.PHONY: test-all
+test-all: build  ## Run every test, with the full case tables
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+	@$(PYTEST) -m "" $(ARGS)
+
+.PHONY: asan ubsan tsan
+asan ubsan tsan: setup  ## Run the fast C++ tests under a sanitizer
+	@cmake --preset $@ --log-level=WARNING >/dev/null
+	@cmake --build --preset $@
+	@ctest --preset $@
+
+.PHONY: bench
+bench: build  ## Measure against PyTorch: table, JSON and plots in benchmarks/results
+	@tools/setup.sh bench
+	@PYTHONPATH=$(PACKAGE_PATH) $(PY) benchmarks/run.py $(ARGS)
+
+.PHONY: lint
+lint: build  ## Check formats, clang-tidy, ruff, scripts, structure and documents
+	@tools/setup.sh lint
+	@tools/lint.sh
+
+.PHONY: format
+format:  ## Format C++ and Python sources in place
+	@tools/setup.sh lint
+	@tools/format.sh
+
+.PHONY: docs
+docs: build  ## Check the documents: links, paths, and that their code blocks run
+	@$(PY) tools/check_docs.py
+	@$(PYTEST) tests/docs
+
+.PHONY: clean
+clean:  ## Remove what was built here (the cache stays)
+	@rm -rf build dist .venv .pytest_cache .ruff_cache .hypothesis

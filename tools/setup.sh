@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Sets this machine up: system packages, then a Python environment with the named sets of packages
+# (files in tools/requirements). Quick and silent when there is nothing to do.
+#
+#   tools/setup.sh build test
+#
+# The environment lives in the cache ($WAVEFIRE_CACHE, default ~/.cache/wavefire), named after the
+# Python version and the requirement files, so that clones with the same needs share it; .venv links
+# to it. Set PYTHON to choose an interpreter.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cache=${WAVEFIRE_CACHE:-$HOME/.cache/wavefire}
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+
+usable_python() {  # usable_python <command>: a version that we support?
+  "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null
+}
+
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
+    if usable_python "$candidate"; then
+      command -v "$candidate"
+      return
+    fi
+  done
+}
+
+missing_packages() {  # Debian packages for what this machine lacks
+  local python
+  command -v c++ >/dev/null || echo g++
+  command -v cmake >/dev/null || echo cmake
+  command -v ninja >/dev/null || echo ninja-build
+  command -v ccache >/dev/null || echo ccache
+  command -v git >/dev/null || echo git
+  [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
+  [ -e /usr/include/gtest/gtest.h ] || echo '#include <gtest/gtest.h>' |
+    c++ -E -x c++ - >/dev/null 2>&1 || echo libgtest-dev
+  python=$(find_python)
+  if [ -z "$python" ]; then
+    echo python3 python3-venv
+  elif ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    echo python3-venv
+  fi
+}
+
+install_packages() {
+  local packages=("$@") sudo=()
+  if ! command -v apt-get >/dev/null; then
+    fail "install what these Debian packages hold, then try again: ${packages[*]}"
+  fi
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null ||
+      fail "neither root nor sudo here; as root run: apt-get install ${packages[*]}"
+    sudo=(sudo)
+  fi
+  say "installing ${packages[*]}"
+  "${sudo[@]}" apt-get update -qq
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${packages[@]}" >&2
+}
+
+install_set() {  # install_set <environment> <set>
+  local stamp=$1/.installed-$2
+  [ -e "$stamp" ] && return
+  say "installing the Python packages of tools/requirements/$2.txt"
+  "$1/bin/python" -m pip install -q --disable-pip-version-check -r "tools/requirements/$2.txt" >&2
+  touch "$stamp"
+}
+
+read -ra missing < <(missing_packages | tr '\n' ' ') || true
+if [ ${#missing[@]} -gt 0 ]; then
+  install_packages "${missing[@]}"
+fi
+
+python=$(find_python)
+[ -n "$python" ] || fail "no Python 3.11, 3.12 or 3.13 here; install one or set PYTHON to one"
+
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+environment=$cache/venv/py$version-$(cat tools/requirements/*.txt | sha256sum | cut -c1-12)
+export PIP_CACHE_DIR=$cache/pip
+mkdir -p "$cache/venv"
+
+exec 9>"$environment.lock"
+flock 9
+if [ ! -e "$environment/.created" ]; then
+  say "creating a Python $version environment in $environment"
+  "$python" -m venv --clear "$environment"
+  touch "$environment/.created"
+fi
+for set in "$@"; do
+  install_set "$environment" "$set"
+done
+# A folder that was made here by hand stays; ours is a link.
+[ -L .venv ] || [ ! -e .venv ] || fail ".venv exists and is not ours; remove it and try again"
+ln -sfn "$environment" .venv
