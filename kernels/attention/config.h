@@ -1,5 +1,5 @@
-// What is fixed when an attention kernel is compiled. The same struct names the kernel in logs, tests
-// and caches.
+// What is fixed when an attention kernel is compiled. The same struct names the kernel in logs,
+// tests and caches.
 #pragma once
 
 #include "tile/target.h"
@@ -8,13 +8,13 @@
 WF_NAMESPACE_BEGIN(attention)
 
 struct Config {
-  DType operand = DType::f32;    // of the matrix operands: q, k, p, v
-  int tile_rows = 64;            // packed query rows an item covers at most
-  int tile_kv = 64;              // KV rows a step covers
-  int head_dim_qk = 128;         // capacities; a problem may have less
+  DType operand = DType::f32;  // of the matrix operands: q, k, p, v
+  int tile_rows = 64;          // packed query rows an item covers at most
+  int tile_kv = 64;            // KV rows a step covers
+  int head_dim_qk = 128;       // capacities; a problem may have less
   int head_dim_vo = 128;
-  int stages = 1;                // KV tiles in flight
-  bool few_rows = false;         // lay K out for a handful of rows (decode) instead of many (prefill)
+  int stages = 1;         // KV tiles in flight
+  bool few_rows = false;  // lay K out for a handful of rows (decode) instead of many (prefill)
   // Features compiled in; each is tested at run time as well.
   bool window = true;
   bool custom_mask = true;
@@ -22,7 +22,7 @@ struct Config {
   bool alibi = true;
   bool rope = true;
   bool head_scales = true;
-  bool tensor_maps = false;      // K and V pages arrive by the copy engine's tensor maps
+  bool tensor_maps = false;  // K and V pages arrive by the copy engine's tensor maps
 
   bool operator==(const Config&) const = default;
 };

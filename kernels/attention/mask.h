@@ -1,5 +1,5 @@
-// Which keys a query row sees. Rows see an interval of keys (causal and sliding window), thinned out
-// by the bits of a custom mask.
+// Which keys a query row sees. Rows see an interval of keys (causal and sliding window), thinned
+// out by the bits of a custom mask.
 #pragma once
 
 #include "attention/params.h"
@@ -24,8 +24,8 @@ WF_BOTH Visible visible_keys(const Params& p, const Request& request, i32 token)
   return {static_cast<i32>(low), static_cast<i32>(high)};
 }
 
-/// `count` (at most 32) bits of a packed mask from bit `first` on, in the low bits of the result. Reads no
-/// byte that holds none of them.
+/// `count` (at most 32) bits of a packed mask from bit `first` on, in the low bits of the result.
+/// Reads no byte that holds none of them.
 WF_DEVICE u32 mask_bits(const u8* mask, i64 first, i32 count) {
   const u8* byte = mask + (first >> 3);
   const i32 shift = static_cast<i32>(first & 7);

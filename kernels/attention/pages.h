@@ -31,7 +31,8 @@ struct KvRows {
   template <class F>
   WF_DEVICE void for_rows(i32 first, i32 count, F&& f) const {
     if (table == nullptr) {
-      for (i32 i = 0; i < count; ++i) f(i, static_cast<const void*>(base + (first + i) * token_bytes));
+      for (i32 i = 0; i < count; ++i)
+        f(i, static_cast<const void*>(base + (first + i) * token_bytes));
       return;
     }
     i32 slot = first % page_size;

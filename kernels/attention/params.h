@@ -1,5 +1,5 @@
-// What an attention kernel is given. Plain data, the same on every machine; an architecture adds its
-// own tail (TMA tensor maps, buffer descriptors) behind it: `LaunchParams<Tail>`.
+// What an attention kernel is given. Plain data, the same on every machine; an architecture adds
+// its own tail (TMA tensor maps, buffer descriptors) behind it: `LaunchParams<Tail>`.
 #pragma once
 
 #include "attention/problem.h"
@@ -38,21 +38,22 @@ struct Params {
   i64 num_pages = 0;                // pages of the pool; a page outside is clamped
   i32 page_size = 1;                // tokens a page
 
-  const Request* requests = nullptr;    // [batch]
-  const WorkItem* items = nullptr;      // [item_count]
-  const i32* worker_begin = nullptr;    // [workers + 1]
-  const Join* joins = nullptr;          // [join_count]
-  i32* join_arrivals = nullptr;         // [join_count], zero before and after a launch
-  float* partial_o = nullptr;           // [partial_rows, head_dim_vo]
-  float* partial_lse = nullptr;         // [partial_rows], base 2
+  const Request* requests = nullptr;  // [batch]
+  const WorkItem* items = nullptr;    // [item_count]
+  const i32* worker_begin = nullptr;  // [workers + 1]
+  const Join* joins = nullptr;        // [join_count]
+  i32* join_arrivals = nullptr;       // [join_count], zero before and after a launch
+  float* partial_o = nullptr;         // [partial_rows, head_dim_vo]
+  float* partial_lse = nullptr;       // [partial_rows], base 2
   i32 workers = 0;
 
   i32 num_qo_heads = 0, num_kv_heads = 0, group = 1;
   i32 head_dim_qk = 0, head_dim_vo = 0;
   DType q_dtype = DType::bf16, kv_dtype = DType::bf16, o_dtype = DType::bf16;
 
-  // logit = soft_cap(q . k * sm_scale * q_scale[head] * k_scale[kv_head]) + alibi; o *= v_scale[kv_head]
-  float sm_scale = 1.f;              // per-tensor scales of q and k are already in it
+  // logit = soft_cap(q . k * sm_scale * q_scale[head] * k_scale[kv_head]) + alibi; o *=
+  // v_scale[kv_head]
+  float sm_scale = 1.f;  // per-tensor scales of q and k are already in it
   float v_scale = 1.f;
   const float* q_head_scale = nullptr;  // [num_qo_heads] or nullptr
   const float* k_head_scale = nullptr;  // [num_kv_heads] or nullptr
@@ -60,9 +61,11 @@ struct Params {
   float soft_cap = 0.f;                 // 0: none; else cap * tanh(logit / cap)
   const float* alibi_slopes = nullptr;  // [num_qo_heads] or nullptr: + slope * (kv - q position)
   const float* sinks = nullptr;         // [num_qo_heads], natural units, or nullptr
-  const float* rope_frequency = nullptr;  // [head_dim_qk / 2] radians a position, or nullptr; half-split
+  const float* rope_frequency =
+      nullptr;  // [head_dim_qk / 2] radians a position, or nullptr; half-split
 
-  const u8* custom_mask = nullptr;  // packed bits, little endian, rows of kv_len bits; nullptr: none
+  const u8* custom_mask =
+      nullptr;  // packed bits, little endian, rows of kv_len bits; nullptr: none
   i32 causal = 0;
   i64 window_left = -1;
 };

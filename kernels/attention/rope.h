@@ -5,8 +5,8 @@
 
 WF_NAMESPACE_BEGIN(attention)
 
-/// Rotates the pairs (i, i + dims / 2) by position * frequency[i] (Su et al. 2021, half-split form).
-/// `values` [dims] has room for a whole vector behind its end.
+/// Rotates the pairs (i, i + dims / 2) by position * frequency[i] (Su et al. 2021, half-split
+/// form). `values` [dims] has room for a whole vector behind its end.
 template <class Arch>
 WF_DEVICE void rotate_half_split(float* values, i32 dims, const float* frequency, i32 position) {
   using Element = typename Arch::Element;

@@ -41,8 +41,10 @@ class Steps {
   using Wave = typename Arch::Wave;
   using Scores = typename Arch::template Accumulator<config.tile_rows, config.tile_kv>;
   using Output = typename Arch::template Accumulator<config.tile_rows, config.head_dim_vo>;
-  using Query = typename Arch::template LeftOperand<config.operand, config.tile_rows, config.head_dim_qk>;
-  using Weights = typename Arch::template WeightOperand<config.operand, config.tile_rows, config.tile_kv>;
+  using Query =
+      typename Arch::template LeftOperand<config.operand, config.tile_rows, config.head_dim_qk>;
+  using Weights =
+      typename Arch::template WeightOperand<config.operand, config.tile_rows, config.tile_kv>;
   using KTile = typename Arch::template KTile<config>;
   using VTile = typename Arch::template VTile<config>;
   using Launch = LaunchParams<typename Arch::Tail>;
@@ -64,21 +66,30 @@ class Steps {
   WF_DEVICE i32 tiles() const { return tiles_; }
 
   WF_DEVICE void load_k_begin(i32 i) {
-    Arch::load_begin(shared_.k[i % config.stages], k_, p_.tail, 0, tile_begin(i), tile_count(i));
+    Arch::load_begin(k_tile(i), pending_k_, k_slot(i), k_, p_.tail, 0, tile_begin(i),
+                     tile_count(i));
   }
   WF_DEVICE void load_k_end(i32 i) {
-    Arch::load_end(shared_.k[i % config.stages], k_, tile_begin(i), tile_count(i), key_transform());
+    Arch::load_end(k_tile(i), pending_k_, k_slot(i), k_, tile_begin(i), tile_count(i),
+                   key_transform());
   }
   WF_DEVICE void load_v_begin(i32 i) {
-    Arch::load_begin(shared_.v[i % config.stages], v_, p_.tail, 1, tile_begin(i), tile_count(i));
+    Arch::load_begin(v_tile(i), pending_v_, v_slot(i), v_, p_.tail, 1, tile_begin(i),
+                     tile_count(i));
   }
   WF_DEVICE void load_v_end(i32 i) {
-    Arch::load_end(shared_.v[i % config.stages], v_, tile_begin(i), tile_count(i), no_transform());
+    Arch::load_end(v_tile(i), pending_v_, v_slot(i), v_, tile_begin(i), tile_count(i),
+                   no_transform());
   }
+  // For schedules in which some lanes load and others compute: a stage is acquired before it is
+  // filled and released when its tile has been used.
+  WF_DEVICE void acquire_k(i32 i) { Arch::acquire(k_slot(i)); }
+  WF_DEVICE void acquire_v(i32 i) { Arch::acquire(v_slot(i)); }
+  WF_DEVICE void release_k(i32 i) { Arch::release(k_slot(i)); }
+  WF_DEVICE void release_v(i32 i) { Arch::release(v_slot(i)); }
 
   WF_DEVICE void scores_begin(i32 i) {
-    Arch::multiply_abt_begin(scores_, query_, shared_.k[i % config.stages], score_extent(i),
-                             p_.head_dim_qk);
+    Arch::multiply_abt_begin(scores_, query_, k_tile(i), score_extent(i), p_.head_dim_qk);
   }
   WF_DEVICE void scores_end() { Arch::multiply_end(scores_); }
   WF_DEVICE void softmax(i32 i);
@@ -87,17 +98,21 @@ class Steps {
               [&](Element o, int slot) { return o * Traits::splat(alpha_.e[slot]); });
   }
   WF_DEVICE void accumulate_begin(i32 i) {
-    Arch::multiply_ab_begin(output_, weights_, shared_.v[i % config.stages], output_extent(),
-                            tile_count(i));
+    Arch::multiply_ab_begin(output_, weights_, v_tile(i), output_extent(), tile_count(i));
   }
   WF_DEVICE void accumulate_end() { Arch::multiply_end(output_); }
 
   /// Writes the item's result: the output itself or a partial one.
   WF_DEVICE void finish(const WorkItem& item);
 
-  WF_DEVICE typename Arch::template Barriers<config.stages>& barriers() { return shared_.barriers; }
+  /// Both kinds of lanes count the tiles of all items, so that stages and phases go on across them.
+  WF_DEVICE void end_item() { tiles_before_ += tiles_; }
 
  private:
+  WF_DEVICE KTile& k_tile(i32 i) { return shared_.k[(tiles_before_ + i) % config.stages]; }
+  WF_DEVICE VTile& v_tile(i32 i) { return shared_.v[(tiles_before_ + i) % config.stages]; }
+  WF_DEVICE auto k_slot(i32 i) { return shared_.barriers.k_slot(tiles_before_ + i); }
+  WF_DEVICE auto v_slot(i32 i) { return shared_.barriers.v_slot(tiles_before_ + i); }
   WF_DEVICE i32 tile_begin(i32 i) const { return kv_begin_ + i * config.tile_kv; }
   WF_DEVICE i32 tile_count(i32 i) const {
     return tile::min(config.tile_kv, kv_end_ - tile_begin(i));  // <= 0 behind the last tile
@@ -122,6 +137,9 @@ class Steps {
   Request request_;
   KvSource k_, v_;
   i32 rows_, kv_begin_, kv_end_, tiles_;
+  i32 tiles_before_ = 0;                              // of the items before
+  typename Arch::template Pending<KTile> pending_k_;  // loads that have left for registers
+  typename Arch::template Pending<VTile> pending_v_;
   i32 every_low_, every_high_;  // keys that all rows of the item see
 
   Query query_;
@@ -129,9 +147,9 @@ class Steps {
   Weights weights_;
   Output output_;
   tile::RowVector<typename Scores::Layout> maximum_, sum_, alpha_, scale_, slope_;
-  i32 position_[Scores::Layout::slots];          // of the query among the keys
+  i32 position_[Scores::Layout::slots];  // of the query among the keys
   i32 low_[Scores::Layout::slots], high_[Scores::Layout::slots];
-  i64 mask_bit_[Scores::Layout::slots];          // of the row's key 0
+  i64 mask_bit_[Scores::Layout::slots];  // of the row's key 0
 };
 
 WF_NAMESPACE_END

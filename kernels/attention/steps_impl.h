@@ -17,6 +17,7 @@ WF_DEVICE void Steps<Arch, config>::begin_loads(const WorkItem& item) {
   k_.segments = p_.k_segments;
   k_.kv_head = v_.kv_head = item.kv_head;
   k_.dtype = v_.dtype = p_.kv_dtype;
+  WF_UNROLL
   for (int s = 0; s < 2; ++s) {
     k_.segment[s] = kv_rows(p_, request_, p_.k[s], item.kv_head);
     k_.dims[s] = p_.k[s].dims;
@@ -29,14 +30,16 @@ WF_DEVICE void Steps<Arch, config>::begin_loads(const WorkItem& item) {
 template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
   begin_loads(item);
+  Arch::begin_item();
   const Visible first = visible_keys(p_, request_, row_of(p_, item, 0).token);
   const Visible last = visible_keys(p_, request_, row_of(p_, item, rows_ - 1).token);
-  every_low_ = last.low;    // both bounds grow with the token
+  every_low_ = last.low;  // both bounds grow with the token
   every_high_ = first.high;
 
   using L = typename Scores::Layout;
   tile::for_slots<L>({rows_, 0}, [&](int slot) {
-    // A GPU's tile may be larger than the item: rows beyond it repeat the last one and are not stored.
+    // A GPU's tile may be larger than the item: rows beyond it repeat the last one and are not
+    // stored.
     const i32 row = tile::min(L::row(lane_, slot), rows_ - 1);
     const Row query = row_of(p_, item, row);
     const Visible visible = visible_keys(p_, request_, query.token);
@@ -97,9 +100,8 @@ WF_DEVICE void Steps<Arch, config>::transform_logits(i32 i) {
       return Arch::tanh(s * Traits::splat(scale_.e[slot]) * scale_inside) * scale_outside;
     });
   } else {
-    tile::map(scores_, extent, [&](Element s, int slot) {
-      return s * Traits::splat(scale_.e[slot] * log2_e);
-    });
+    tile::map(scores_, extent,
+              [&](Element s, int slot) { return s * Traits::splat(scale_.e[slot] * log2_e); });
   }
   if constexpr (config.alibi) {
     if (p_.alibi_slopes == nullptr) return;
@@ -163,8 +165,8 @@ WF_DEVICE void Steps<Arch, config>::softmax(i32 i) {
       Element& x = scores_.e[L::index(slot, j)];
       x = Arch::exp2(x - shift);
     }
-    sum_.e[slot] = tile::fma(sum_.e[slot], alpha_.e[slot],
-                             tile::row_sum<Wave>(scores_, slot, extent));
+    sum_.e[slot] =
+        tile::fma(sum_.e[slot], alpha_.e[slot], tile::row_sum<Wave>(scores_, slot, extent));
   });
   Arch::to_weights(weights_, scores_, extent);
 }

@@ -51,8 +51,7 @@ WF_DEVICE void Steps<Arch, config>::store_rows(const WorkItem& item) {
     if (row >= rows_) return;
     const Row query = row_of(p_, item, row);
     const i64 token = request_.q_begin + query.token;
-    const RowEnd end =
-        end_row<Arch>(maximum_.e[slot], sum_.e[slot], sink_of(p_, query.head));
+    const RowEnd end = end_row<Arch>(maximum_.e[slot], sum_.e[slot], sink_of(p_, query.head));
     if (p_.lse != nullptr && L::col(lane_, 0) == 0) {
       p_.lse[token * p_.lse_stride_token + query.head * p_.lse_stride_head] = end.lse;
     }

@@ -17,10 +17,14 @@ struct Float8Format {
 
 constexpr Float8Format float8_format(DType dtype) {
   switch (dtype) {
-    case DType::e5m2: return {2, 15, false, true};
-    case DType::e4m3fnuz: return {3, 8, true, false};
-    case DType::e5m2fnuz: return {2, 16, true, false};
-    default: return {3, 7, false, false};
+    case DType::e5m2:
+      return {2, 15, false, true};
+    case DType::e4m3fnuz:
+      return {3, 8, true, false};
+    case DType::e5m2fnuz:
+      return {2, 16, true, false};
+    default:
+      return {3, 7, false, false};
   }
 }
 
@@ -39,8 +43,7 @@ WF_DEVICE Element decode_float8(typename ElementTraits<Element>::Int byte) {
   const Int magnitude = byte & 0x7f;
   const Int sign = (byte & 0x80) << 24;
   Int bits = (magnitude << (23 - m)) + ((127 - format.bias) << 23);
-  const Element subnormal =
-      to_float(magnitude) * T::splat(power_of_two(1 - format.bias - m));
+  const Element subnormal = to_float(magnitude) * T::splat(power_of_two(1 - format.bias - m));
   bits = select(less(magnitude, T::splat_int(1 << m)), to_bits(subnormal), bits);
   const Int nan = T::splat_int(0x7fc00000);
   if constexpr (format.fnuz) {

@@ -1,8 +1,8 @@
 // What every kernel header needs to know about the compiler that reads it. Freestanding.
 //
 // WAVEFIRE_TARGET names the machine a translation unit is compiled for (scalar, avx2, avx512, sm80,
-// sm90, gfx942, ...). Everything in kernels/ that has code lives in an inline namespace of that name,
-// so that two units with different instruction sets never share a function:
+// sm90, gfx942, ...). Everything in kernels/ that has code lives in an inline namespace of that
+// name, so that two units with different instruction sets never share a function:
 //
 //   WF_NAMESPACE_BEGIN(attention)   // namespace wavefire::attention { inline namespace avx2 {
 //   WF_NAMESPACE_END

@@ -26,9 +26,8 @@ WF_DEVICE void widen_rows(float (*to)[stride], const Source& source, i32 first, 
   int column = 0;
   for (int s = 0; s < source.segments; ++s) {
     const int dims = source.dims[s];
-    source.segment[s].for_rows(first, count, [&](i32 i, const void* row) {
-      widen_row<dtype>(to[i] + column, row, dims);
-    });
+    source.segment[s].for_rows(
+        first, count, [&](i32 i, const void* row) { widen_row<dtype>(to[i] + column, row, dims); });
     column += dims;
   }
 }
@@ -36,9 +35,8 @@ WF_DEVICE void widen_rows(float (*to)[stride], const Source& source, i32 first, 
 template <int rows, int cols, class Source, class Transform>
 inline void stage_rows(RowTile<rows, cols>& tile, const Source& source, i32 first, i32 count,
                        Transform&& transform) {
-  with_float_dtype(source.dtype, [&]<DType dtype>() {
-    widen_rows<dtype>(tile.data, source, first, count);
-  });
+  with_float_dtype(source.dtype,
+                   [&]<DType dtype>() { widen_rows<dtype>(tile.data, source, first, count); });
   for (int i = 0; i < count; ++i) transform(tile.data[i], first + i);
   // A product reads whole vectors of rows: those behind the end must be numbers.
   for (int i = count; i < round_up_to_vector(count); ++i) {

@@ -43,19 +43,29 @@ struct Cpu {
   using KTile = typename KTileOf<config>::Type;
   template <auto config>
   using VTile = RowTile<config.tile_kv, config.head_dim_vo>;
+  struct NoSlot {};
+  struct NoPending {};
   template <int>
-  struct Barriers {};
+  struct Barriers {
+    WF_DEVICE NoSlot k_slot(i32) { return {}; }
+    WF_DEVICE NoSlot v_slot(i32) { return {}; }
+  };
+  template <class>
+  using Pending = NoPending;
+
+  WF_DEVICE static bool computes() { return true; }
+  WF_DEVICE static void begin_item() {}
 
   // ---- loads
 
   template <class Tile, class Source>
-  WF_DEVICE static void load_begin(Tile&, const Source& source, const Tail&, int, i32 first,
-                                   i32 count) {
+  WF_DEVICE static void load_begin(Tile&, NoPending&, NoSlot, const Source& source, const Tail&,
+                                   int, i32 first, i32 count) {
     if (count > 0) prefetch_rows(source, first, count);
   }
   template <class Tile, class Source, class Transform>
-  WF_DEVICE static void load_end(Tile& tile, const Source& source, i32 first, i32 count,
-                                 Transform&& transform) {
+  WF_DEVICE static void load_end(Tile& tile, NoPending&, NoSlot, const Source& source, i32 first,
+                                 i32 count, Transform&& transform) {
     stage_rows(tile, source, first, count, transform);
   }
   template <class Operand, class Address, class Transform>
@@ -70,13 +80,14 @@ struct Cpu {
   // ---- products
 
   template <class Scores, class Operand, int kv, int dims>
-  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a, const PanelTile<kv, dims>& b,
-                                           Extent extent, int depth) {
+  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a,
+                                           const PanelTile<kv, dims>& b, Extent extent, int depth) {
     using Tile = PanelTile<kv, dims>;
     float* out = reinterpret_cast<float*>(c.e);
     for (int column = 0; column < extent.cols; column += Tile::panel) {
-      multiply_panel<false>(extent.rows, a.data[0], Operand::stride, b.data[column / Tile::panel][0],
-                            Tile::panel, depth, out + column, kv, block_vectors);
+      multiply_panel<false>(extent.rows, a.data[0], Operand::stride,
+                            b.data[column / Tile::panel][0], Tile::panel, depth, out + column, kv,
+                            block_vectors);
     }
   }
   template <class Scores, class Operand, int kv, int dims>
@@ -97,7 +108,8 @@ struct Cpu {
     const int vectors = Output::Layout::active_per_slot(extent.cols);
     for (int j = 0; j < vectors; j += column_block) {
       multiply_panel<true>(extent.rows, a.data, kv, b.data[0] + j * vec_width, dims, depth,
-                           out + j * vec_width, Output::Layout::cols, min(column_block, vectors - j));
+                           out + j * vec_width, Output::Layout::cols,
+                           min(column_block, vectors - j));
     }
   }
   template <class Accumulator>

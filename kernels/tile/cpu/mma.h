@@ -1,5 +1,5 @@
-// Matrix products on a CPU. Operands lie in memory close to the core; a register block of the result
-// is built up as a sum of outer products, or, for a handful of rows, as dot products.
+// Matrix products on a CPU. Operands lie in memory close to the core; a register block of the
+// result is built up as a sum of outer products, or, for a handful of rows, as dot products.
 #pragma once
 
 #include "tile/cpu/wave.h"
@@ -67,8 +67,8 @@ struct RowBlock {
   }
 };
 
-/// c[rows][vectors] (+)= a b for any number of rows, blocked so that a column panel of b stays in L1
-/// while all rows pass over it.
+/// c[rows][vectors] (+)= a b for any number of rows, blocked so that a column panel of b stays in
+/// L1 while all rows pass over it.
 template <bool accumulate>
 inline void multiply_panel(int rows, const float* a, int a_stride, const float* b, int b_stride,
                            int depth, float* c, int c_stride, int vectors) {

@@ -1,5 +1,5 @@
-// Staged tiles on a CPU: float32 copies of KV rows, close to the core, laid out for the product that
-// reads them.
+// Staged tiles on a CPU: float32 copies of KV rows, close to the core, laid out for the product
+// that reads them.
 #pragma once
 
 #include "tile/cpu/wave.h"

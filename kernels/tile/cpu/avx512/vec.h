@@ -1,4 +1,5 @@
-// The AVX-512 level (F, BW, VL, DQ, BF16): an element is sixteen floats, masks are predicate registers.
+// The AVX-512 level (F, BW, VL, DQ, BF16): an element is sixteen floats, masks are predicate
+// registers.
 #pragma once
 
 #include <immintrin.h>

@@ -1,0 +1,66 @@
+// Blocks as workers, and what they tell each other.
+#pragma once
+
+#include "tile/sm80/wave.h"
+
+WF_NAMESPACE_BEGIN(tile)
+
+/// What all NVIDIA architectures share of the contract in concepts.h.
+struct NvidiaCommon {
+  using Element = float;
+  using Wave = NvidiaWave;
+  static constexpr int team_lanes = NvidiaWave::team;
+  static constexpr int team_barrier = 1;
+
+  WF_DEVICE static int worker() { return isa::block(); }
+  WF_DEVICE static void team_sync() { isa::barrier<team_barrier, team_lanes>(); }
+
+  template <class E>
+  WF_DEVICE static E exp2(E a) {
+    return isa::exp2(a);
+  }
+  WF_DEVICE static float log2(float a) { return isa::log2(a); }
+  WF_DEVICE static float tanh(float a) {  // 1 - 2 / (exp(2a) + 1), exact at both ends
+    return 1.f - 2.f / (isa::exp2(a * 2.88539008177792681f) + 1.f);
+  }
+  WF_DEVICE static void sincos(float a, float& sine, float& cosine) {
+    ::sincosf(a, &sine, &cosine);
+  }
+  WF_DEVICE static bool lanes_from_bits(u32 bits) { return (bits & 1) != 0; }
+
+  template <class F>
+  WF_DEVICE static void with_output_dtype(DType dtype, F&& f) {
+    if (dtype == DType::bf16) return f.template operator()<DType::bf16>();
+    if (dtype == DType::f16) return f.template operator()<DType::f16>();
+    return f.template operator()<DType::f32>();
+  }
+  template <DType dtype>
+  WF_DEVICE static void store(char* row, int column, int dims, float value) {
+    if (column >= dims) return;
+    if constexpr (dtype == DType::f32) {
+      reinterpret_cast<float*>(row)[column] = value;
+    } else {
+      reinterpret_cast<u16*>(row)[column] = static_cast<u16>(isa::pack<dtype>(value, 0.f));
+    }
+  }
+  WF_DEVICE static float load_first(const float* row, int column, int) {
+    return isa::load_coherent(row + column);
+  }
+  WF_DEVICE static float load_shared_result(const float* p) { return isa::load_coherent(p); }
+
+  /// True in every lane of the last of `parts` teams; what the teams wrote before is then visible.
+  WF_DEVICE static bool arrive_last(i32* counter, i32 parts) {
+    isa::fence_device();
+    team_sync();
+    bool last = false;
+    if (Wave::lane() == 0) {
+      last = isa::add_device(counter, 1) == parts - 1;
+      if (last) *counter = 0;
+    }
+    last = isa::barrier_any<team_barrier, team_lanes>(last);
+    if (last) isa::fence_device();
+    return last;
+  }
+};
+
+WF_NAMESPACE_END

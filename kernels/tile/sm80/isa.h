@@ -1,0 +1,135 @@
+// One-instruction wrappers of sm_80 and later. Nothing else in the project holds inline PTX for it.
+#pragma once
+
+#include "tile/element.h"
+#include "wavefire/dtype.h"
+
+WF_NAMESPACE_BEGIN(tile)
+
+namespace isa {
+
+WF_DEVICE u32 shared_address(const void* p) {
+  return static_cast<u32>(__cvta_generic_to_shared(p));
+}
+
+WF_DEVICE int thread() {
+  int x;
+  asm("mov.u32 %0, %%tid.x;" : "=r"(x));
+  return x;
+}
+WF_DEVICE int block() {
+  int x;
+  asm("mov.u32 %0, %%ctaid.x;" : "=r"(x));
+  return x;
+}
+
+WF_DEVICE float shuffle_xor(float a, int mask) {
+  float r;
+  asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(r) : "f"(a), "r"(mask));
+  return r;
+}
+
+template <int id, int threads>
+WF_DEVICE void barrier() {
+  asm volatile("barrier.sync %0, %1;" ::"n"(id), "n"(threads) : "memory");
+}
+/// A barrier that tells every thread whether any of them had `condition`.
+template <int id, int threads>
+WF_DEVICE bool barrier_any(bool condition) {
+  u32 result;
+  asm volatile(
+      "{\n"
+      ".reg .pred p, q;\n"
+      "setp.ne.u32 p, %3, 0;\n"
+      "barrier.red.or.pred q, %1, %2, p;\n"
+      "selp.u32 %0, 1, 0, q;\n"
+      "}\n"
+      : "=r"(result)
+      : "n"(id), "n"(threads), "r"(static_cast<u32>(condition))
+      : "memory");
+  return result != 0;
+}
+
+WF_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+WF_DEVICE i32 add_device(i32* p, i32 a) {
+  i32 r;
+  asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], %2;"
+               : "=r"(r)
+               : "l"(p), "r"(a)
+               : "memory");
+  return r;
+}
+/// Reads past the L1, which is not coherent.
+WF_DEVICE float load_coherent(const float* p) {
+  float r;
+  asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(r) : "l"(p) : "memory");
+  return r;
+}
+
+/// Sixteen bytes from global to shared memory, asynchronously; zeros unless `valid`.
+WF_DEVICE void copy_async_16(u32 to, const void* from, bool valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+               "r"(valid ? 16 : 0)
+               : "memory");
+}
+WF_DEVICE void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int pending>
+WF_DEVICE void copy_async_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+WF_DEVICE void load_matrix_x4(u32 (&r)[4], u32 address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address)
+               : "memory");
+}
+WF_DEVICE void load_matrix_x4_transposed(u32 (&r)[4], u32 address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address)
+               : "memory");
+}
+
+/// d += a b, 16 x 8 x 16.
+template <DType dtype>
+WF_DEVICE void mma_16x8x16(float* d, const u32 (&a)[4], u32 b0, u32 b1) {
+  if constexpr (dtype == DType::bf16) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  } else {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+}
+
+/// Two floats rounded to nearest even, `low` in the low half.
+template <DType dtype>
+WF_DEVICE u32 pack(float low, float high) {
+  u32 r;
+  if constexpr (dtype == DType::bf16) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  } else {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  }
+  return r;
+}
+
+WF_DEVICE float exp2(float a) {
+  float r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
+  return r;
+}
+WF_DEVICE float log2(float a) {
+  float r;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
+  return r;
+}
+
+}  // namespace isa
+
+WF_NAMESPACE_END

@@ -1,0 +1,40 @@
+// Staged tiles of sm_80: rows of 16-byte chunks, swizzled so that the eight rows of an ldmatrix
+// fall into different banks.
+#pragma once
+
+#include "tile/sm80/isa.h"
+
+WF_NAMESPACE_BEGIN(tile)
+
+template <DType dtype, int rows_, int cols_>
+struct alignas(128) SwizzledTile {
+  static constexpr int rows = rows_;
+  static constexpr int cols = cols_;
+  static constexpr int chunk_elements = 16 / size_of(dtype);
+  static constexpr int chunks = cols / chunk_elements;  // of a row
+  static_assert(chunks % 8 == 0, "a row is a multiple of 128 bytes");
+  u8 bytes[rows * chunks * 16];
+
+  /// Byte offset of a chunk. Rows are a multiple of 32 banks apart, so that without the exclusive
+  /// or the same chunk of eight rows would share four banks.
+  static constexpr int offset(int row, int chunk) {
+    return (row * chunks + (chunk ^ (row & 7))) * 16;
+  }
+};
+
+/// Eight neighbouring rows of one chunk column cover all 32 banks.
+template <class Tile>
+consteval bool is_conflict_free() {
+  for (int row = 0; row < Tile::rows; row += 8) {
+    for (int chunk = 0; chunk < Tile::chunks; ++chunk) {
+      u32 banks = 0;
+      for (int i = 0; i < 8; ++i) banks |= u32{0xf} << (Tile::offset(row + i, chunk) / 4 % 32);
+      if (banks != 0xffffffffu) return false;
+    }
+  }
+  return true;
+}
+static_assert(is_conflict_free<SwizzledTile<DType::bf16, 16, 64>>());
+static_assert(is_conflict_free<SwizzledTile<DType::bf16, 16, 128>>());
+
+WF_NAMESPACE_END
