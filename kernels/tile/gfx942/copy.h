@@ -1,0 +1,66 @@
+// Rows from global memory through registers into LDS.
+#pragma once
+
+#include "tile/gfx942/shared.h"
+#include "tile/gfx942/wave.h"
+
+WF_NAMESPACE_BEGIN(tile)
+
+/// Asks for rows [first, first + count) of the source; what lies behind the end is zero.
+template <class Tile, class Source>
+WF_DEVICE void fetch_rows(PendingTile<Tile>& pending, const Source& source, i32 first, i32 count) {
+  const i32 dims = source.dims[0] + (source.segments > 1 ? source.dims[1] : 0);
+  WF_UNROLL
+  for (int i = 0; i < PendingTile<Tile>::per_lane; ++i) {
+    const int place = i * CdnaWave::team + CdnaWave::lane();
+    const int row = place / Tile::chunks;
+    i32 column = place % Tile::chunks * Tile::chunk_elements;
+    if (row < count && column < dims) {
+      const bool second = source.segments > 1 && column >= source.dims[0];
+      if (second) column -= source.dims[0];
+      const void* from = second ? source.segment[1].address(first + row)
+                                : source.segment[0].address(first + row);
+      pending.chunk[i] = *reinterpret_cast<const Chunk*>(static_cast<const char*>(from) +
+                                                         column * size_of(source.dtype));
+    } else {
+      pending.chunk[i] = Chunk{0, 0, 0, 0};
+    }
+  }
+}
+
+template <DType dtype, int rows, int cols>
+WF_DEVICE void place_rows(PaddedTile<dtype, rows, cols>& tile,
+                          const PendingTile<PaddedTile<dtype, rows, cols>>& pending) {
+  using Tile = PaddedTile<dtype, rows, cols>;
+  WF_UNROLL
+  for (int i = 0; i < PendingTile<Tile>::per_lane; ++i) {
+    const int place = i * CdnaWave::team + CdnaWave::lane();
+    // The padding leaves rows aligned to eight bytes.
+    u64* to = reinterpret_cast<u64*>(
+        &tile.data[place / Tile::chunks * Tile::stride + place % Tile::chunks * Tile::chunk_elements]);
+    const Chunk chunk = pending.chunk[i];
+    to[0] = chunk[0] | static_cast<u64>(chunk[1]) << 32;
+    to[1] = chunk[2] | static_cast<u64>(chunk[3]) << 32;
+  }
+}
+
+template <DType dtype, int rows, int cols>
+WF_DEVICE void place_rows(TransposedTile<dtype, rows, cols>& tile,
+                          const PendingTile<TransposedTile<dtype, rows, cols>>& pending) {
+  using Tile = TransposedTile<dtype, rows, cols>;
+  WF_UNROLL
+  for (int i = 0; i < PendingTile<Tile>::per_lane; ++i) {
+    const int place = i * CdnaWave::team + CdnaWave::lane();
+    const int row = place / Tile::chunks;
+    const int column = place % Tile::chunks * Tile::chunk_elements;
+    const Chunk chunk = pending.chunk[i];
+    WF_UNROLL
+    for (int pair = 0; pair < 4; ++pair) {
+      const u32 both = chunk[pair];
+      tile.data[(column + pair * 2) * Tile::stride + row] = static_cast<u16>(both);
+      tile.data[(column + pair * 2 + 1) * Tile::stride + row] = static_cast<u16>(both >> 16);
+    }
+  }
+}
+
+WF_NAMESPACE_END

@@ -1,0 +1,4 @@
+// Blocks as workers; see sm80/grid.h.
+#pragma once
+
+#include "tile/sm80/grid.h"
