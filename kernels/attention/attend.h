@@ -6,20 +6,38 @@
 
 WF_NAMESPACE_BEGIN(attention)
 
-/// Executes all items of `worker`. `shared` is the team's memory, `Schedule` the order of the
-/// steps.
-template <class Arch, Config config, class Schedule>
-WF_DEVICE void attend(const LaunchParams<typename Arch::Tail>& p, i32 worker,
-                      Steps<Arch, config>& steps) {
+/// The part of an item that belongs to head `head` of its bundle.
+WF_DEVICE WorkItem item_of_head(const Params& p, WorkItem item, i32 head) {
+  item.kv_head = item.kv_head * p.heads_per_item + head;
+  if (item.partial >= 0) item.partial = item.partial * p.heads_per_item + head * item.row_count;
+  return item;
+}
+
+/// Executes all items of `worker` in the order of steps that `Schedule` gives. `steps` is one
+/// `Steps`, or a `Bundle` of them for schedules that take several heads together.
+template <class Arch, class Schedule, class Steps>
+WF_DEVICE void attend(const Params& p, i32 worker, Steps& steps) {
   for (i32 at = p.worker_begin[worker]; at < p.worker_begin[worker + 1]; ++at) {
     const WorkItem item = p.items[at];
     Schedule::run(steps, item);
-    steps.end_item();
     if (item.join < 0 || !Arch::computes()) continue;
     const Join join = p.joins[item.join];
     // The last arriver joins; nobody waits. It leaves the counter at zero for the next launch.
-    if (Arch::arrive_last(p.join_arrivals + item.join, join.parts)) merge_parts<Arch>(p, join);
+    if (!Arch::arrive_last(p.join_arrivals + item.join, join.parts)) continue;
+    for (i32 head = 0; head < p.heads_per_item; ++head) merge_parts<Arch>(p, join, head);
   }
 }
+
+/// Several heads of one request side by side.
+template <class Steps>
+struct Bundle {
+  const Params& params;
+  Steps* steps;  // [heads_per_item]
+
+  WF_DEVICE i32 heads() const { return params.heads_per_item; }
+  WF_DEVICE WorkItem item(const WorkItem& whole, i32 head) const {
+    return item_of_head(params, whole, head);
+  }
+};
 
 WF_NAMESPACE_END

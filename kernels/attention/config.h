@@ -14,6 +14,7 @@ struct Config {
   int head_dim_qk = 128;       // capacities; a problem may have less
   int head_dim_vo = 128;
   int stages = 1;         // KV tiles in flight
+  int bundle = 1;         // KV heads that an item may cover
   bool few_rows = false;  // lay K out for a handful of rows (decode) instead of many (prefill)
   // Features compiled in; each is tested at run time as well.
   bool window = true;

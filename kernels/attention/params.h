@@ -46,6 +46,7 @@ struct Params {
   float* partial_o = nullptr;         // [partial_rows, head_dim_vo]
   float* partial_lse = nullptr;       // [partial_rows], base 2
   i32 workers = 0;
+  i32 heads_per_item = 1;  // divides num_kv_heads; more than 1 only where the kernel takes bundles
 
   i32 num_qo_heads = 0, num_kv_heads = 0, group = 1;
   i32 head_dim_qk = 0, head_dim_vo = 0;

@@ -18,11 +18,15 @@ struct Request {
   i32 kv_len = 0;      // KV tokens
 };
 
+/// Bundles. Where memory rewards reading neighbouring heads together, an item covers a bundle of
+/// `Params::heads_per_item` KV heads and `kv_head` numbers bundles; the planner then sees
+/// num_kv_heads / heads_per_item heads, and each partial row stands for one row of every head.
+///
 /// What a worker does in one go: all keys [kv_begin, kv_end) for `row_count` packed rows of one KV
 /// head of one request. An empty KV range is an item too: it writes zeros and -inf.
 struct WorkItem {
   i32 request = 0;
-  i32 kv_head = 0;
+  i32 kv_head = 0;    // or bundle of KV heads
   i32 row_begin = 0;  // packed rows of the request
   i32 row_count = 0;
   i32 kv_begin = 0;  // KV tokens of the request

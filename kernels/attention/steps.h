@@ -71,14 +71,14 @@ class Steps {
   }
   WF_DEVICE void load_k_end(i32 i) {
     Arch::load_end(k_tile(i), pending_k_, k_slot(i), k_, tile_begin(i), tile_count(i),
-                   key_transform());
+                   rotates_keys(), key_transform());
   }
   WF_DEVICE void load_v_begin(i32 i) {
     Arch::load_begin(v_tile(i), pending_v_, v_slot(i), v_, p_.tail, 1, tile_begin(i),
                      tile_count(i));
   }
   WF_DEVICE void load_v_end(i32 i) {
-    Arch::load_end(v_tile(i), pending_v_, v_slot(i), v_, tile_begin(i), tile_count(i),
+    Arch::load_end(v_tile(i), pending_v_, v_slot(i), v_, tile_begin(i), tile_count(i), false,
                    no_transform());
   }
   // For schedules in which some lanes load and others compute: a stage is acquired before it is
@@ -119,6 +119,7 @@ class Steps {
   }
   WF_DEVICE tile::Extent score_extent(i32 i) const { return {rows_, tile_count(i)}; }
   WF_DEVICE tile::Extent output_extent() const { return {rows_, p_.head_dim_vo}; }
+  WF_DEVICE bool rotates_keys() const { return config.rope && p_.rope_frequency != nullptr; }
   WF_DEVICE auto key_transform() const;
   WF_DEVICE auto no_transform() const {
     return [](float*, i32) {};

@@ -82,7 +82,6 @@ template <class Arch, Config config>
 WF_DEVICE auto Steps<Arch, config>::key_transform() const {
   return [this](float* values, i32 row) {
     if constexpr (config.rope) {
-      if (p_.rope_frequency == nullptr) return;
       rotate_half_split<Arch>(values, p_.head_dim_qk, p_.rope_frequency, row);
     }
   };

@@ -85,36 +85,38 @@ WF_DEVICE void Steps<Arch, config>::store_partial(const WorkItem& item) {
   });
 }
 
-/// Merges the partial results of a join into the output, part by part in the order of their keys.
-/// The team's lanes share the (row, column) pairs.
+/// Merges the partial results of head `head` of a join's bundle into the output, part by part in
+/// the order of their keys. The team's lanes share the (row, column) pairs.
 template <class Arch>
-WF_DEVICE void merge_parts(const Params& p, const Join& join) {
+WF_DEVICE void merge_parts(const Params& p, const Join& join, i32 head) {
   using Element = typename Arch::Element;
   using Traits = tile::ElementTraits<Element>;
   const Request request = p.requests[join.request];
-  const float v_scale = value_scale(p, join.kv_head);
+  WorkItem item;
+  item.kv_head = join.kv_head * p.heads_per_item + head;
+  item.row_begin = join.row_begin;
+  const float v_scale = value_scale(p, item.kv_head);
+  const i64 part_rows = i64{join.row_count} * p.heads_per_item;
+  const i64 first = i64{join.partial} * p.heads_per_item + i64{head} * join.row_count;
   const i32 columns = (p.head_dim_vo + Traits::width - 1) / Traits::width;
   char* out = static_cast<char*>(p.o);
-  WorkItem item;
-  item.kv_head = join.kv_head;
-  item.row_begin = join.row_begin;
   for (i32 place = Arch::Wave::lane(); place < join.row_count * columns;
        place += Arch::team_lanes) {
     const i32 row = place / columns;
     const i32 column = (place - row * columns) * Traits::width;
     const Row query = row_of(p, item, row);
     const i64 token = request.q_begin + query.token;
-    const float* lse = p.partial_lse + join.partial + row;
+    const float* lse = p.partial_lse + first + row;
     float top = sink_of(p, query.head);
     for (i32 part = 0; part < join.parts; ++part) {
-      top = tile::max(top, Arch::load_shared_result(lse + i64{part} * join.row_count));
+      top = tile::max(top, Arch::load_shared_result(lse + part * part_rows));
     }
     Element sum = Traits::splat(0.f);
     float total = 0.f;
     if (top > -tile::infinity) {
       total = Arch::exp2(sink_of(p, query.head) - top);
       for (i32 part = 0; part < join.parts; ++part) {
-        const i64 at = i64{join.partial} + i64{part} * join.row_count + row;
+        const i64 at = first + part * part_rows + row;
         const float weight = Arch::exp2(Arch::load_shared_result(p.partial_lse + at) - top);
         total += weight;
         sum = tile::fma(Traits::splat(weight),

@@ -24,7 +24,8 @@ struct InOrder {
     for (i32 i = 0; i < tiles; ++i) {
       steps.load_k_end(i);
       steps.scores_begin(i);
-      steps.load_k_begin(i + 1);  // behind the last tile: an empty load, so that completions count alike
+      steps.load_k_begin(
+          i + 1);  // behind the last tile: an empty load, so that completions count alike
       steps.scores_end();
       steps.softmax(i);
       steps.rescale();
@@ -34,6 +35,7 @@ struct InOrder {
       steps.accumulate_end();
     }
     steps.finish(item);
+    steps.end_item();
   }
 };
 

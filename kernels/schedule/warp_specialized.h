@@ -20,6 +20,7 @@ struct WarpSpecialized {
     } else {
       load(steps, item);
     }
+    steps.end_item();
   }
 
  private:

@@ -14,7 +14,7 @@ extern "C" WF_GLOBAL __attribute__((amdgpu_flat_work_group_size(256, 256), amdgp
 void attention_gfx942(const LaunchParams<tile::Gfx942::Tail> params) {
   WF_SHARED static AttentionSteps::Shared shared;
   AttentionSteps steps(params, shared);
-  attend<tile::Gfx942, config, schedule::InOrder>(params, tile::Gfx942::worker(), steps);
+  attend<tile::Gfx942, schedule::InOrder>(params, tile::Gfx942::worker(), steps);
 }
 
 }  // namespace wavefire::attention

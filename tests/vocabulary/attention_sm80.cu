@@ -14,7 +14,7 @@ extern "C" WF_GLOBAL void __launch_bounds__(tile::Sm80::block_threads)
     attention_sm80(const __grid_constant__ LaunchParams<tile::Sm80::Tail> params) {
   extern __shared__ __align__(1024) u8 memory[];
   AttentionSteps steps(params, *reinterpret_cast<AttentionSteps::Shared*>(memory));
-  attend<tile::Sm80, config, schedule::InOrder>(params, tile::Sm80::worker(), steps);
+  attend<tile::Sm80, schedule::InOrder>(params, tile::Sm80::worker(), steps);
 }
 
 }  // namespace wavefire::attention

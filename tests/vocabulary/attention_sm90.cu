@@ -16,8 +16,7 @@ extern "C" WF_GLOBAL void __launch_bounds__(tile::Sm90::block_threads, 1)
   auto& shared = *reinterpret_cast<AttentionSteps::Shared*>(memory);
   tile::Sm90::init(shared.barriers);
   AttentionSteps steps(params, shared);
-  attend<tile::Sm90, config, schedule::WarpSpecialized<tile::Sm90>>(params, tile::Sm90::worker(),
-                                                                    steps);
+  attend<tile::Sm90, schedule::WarpSpecialized<tile::Sm90>>(params, tile::Sm90::worker(), steps);
 }
 
 }  // namespace wavefire::attention

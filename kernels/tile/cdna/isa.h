@@ -1,5 +1,5 @@
-// Compiler builtins of CDNA. Vector and matrix instructions come through builtins only: the compiler
-// inserts the wait states that the hardware needs, and inserts none for inline assembly.
+// Compiler builtins of CDNA. Vector and matrix instructions come through builtins only: the
+// compiler inserts the wait states that the hardware needs, and inserts none for inline assembly.
 #pragma once
 
 #include "tile/element.h"
@@ -21,7 +21,8 @@ WF_DEVICE void barrier() {
 /// The value of lane `lane ^ mask` of the wave.
 WF_DEVICE float shuffle_xor(float a, int mask) {
   const int address = ((thread() & 63) ^ mask) << 2;
-  return __builtin_bit_cast(float, __builtin_amdgcn_ds_bpermute(address, __builtin_bit_cast(int, a)));
+  return __builtin_bit_cast(float,
+                            __builtin_amdgcn_ds_bpermute(address, __builtin_bit_cast(int, a)));
 }
 
 WF_DEVICE float exp2(float a) { return __builtin_amdgcn_exp2f(a); }

@@ -12,10 +12,10 @@ struct CdnaWave {
   WF_DEVICE static float shuffle_xor(float a, int mask) { return isa::shuffle_xor(a, mask); }
 };
 
-/// Accumulators of a 32x32 MFMA that computes the transposed product: a lane holds one row of the tile
-/// (column l % 32 of the instruction) and 16 columns of every 32: 8 (r / 4) + 4 (l / 32) + r % 4.
-/// So the weights of the softmax already lie as the next product's operand needs them.
-/// Source: AMD CDNA3 ISA guide, matrix instruction layouts.
+/// Accumulators of a 32x32 MFMA that computes the transposed product: a lane holds one row of the
+/// tile (column l % 32 of the instruction) and 16 columns of every 32: 8 (r / 4) + 4 (l / 32) + r
+/// % 4. So the weights of the softmax already lie as the next product's operand needs them. Source:
+/// AMD CDNA3 ISA guide, matrix instruction layouts.
 template <int rows_, int cols_>
 struct CdnaAccumulatorLayout {
   static constexpr int rows = rows_;

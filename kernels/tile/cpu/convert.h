@@ -56,22 +56,14 @@ WF_DEVICE void store_first_as(void* p, Vec a, int count) {
 template <class F>
 WF_DEVICE void with_float_dtype(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::f32:
-      return f.template operator()<DType::f32>();
-    case DType::f16:
-      return f.template operator()<DType::f16>();
-    case DType::bf16:
-      return f.template operator()<DType::bf16>();
-    case DType::e4m3fn:
-      return f.template operator()<DType::e4m3fn>();
-    case DType::e5m2:
-      return f.template operator()<DType::e5m2>();
-    case DType::e4m3fnuz:
-      return f.template operator()<DType::e4m3fnuz>();
-    case DType::e5m2fnuz:
-      return f.template operator()<DType::e5m2fnuz>();
-    default:
-      return;
+    case DType::f32: return f.template operator()<DType::f32>();
+    case DType::f16: return f.template operator()<DType::f16>();
+    case DType::bf16: return f.template operator()<DType::bf16>();
+    case DType::e4m3fn: return f.template operator()<DType::e4m3fn>();
+    case DType::e5m2: return f.template operator()<DType::e5m2>();
+    case DType::e4m3fnuz: return f.template operator()<DType::e4m3fnuz>();
+    case DType::e5m2fnuz: return f.template operator()<DType::e5m2fnuz>();
+    default: return;
   }
 }
 
@@ -79,14 +71,10 @@ WF_DEVICE void with_float_dtype(DType dtype, F&& f) {
 template <class F>
 WF_DEVICE void with_output_dtype(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::f32:
-      return f.template operator()<DType::f32>();
-    case DType::f16:
-      return f.template operator()<DType::f16>();
-    case DType::bf16:
-      return f.template operator()<DType::bf16>();
-    default:
-      return;
+    case DType::f32: return f.template operator()<DType::f32>();
+    case DType::f16: return f.template operator()<DType::f16>();
+    case DType::bf16: return f.template operator()<DType::bf16>();
+    default: return;
   }
 }
 

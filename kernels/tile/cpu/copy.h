@@ -14,8 +14,7 @@ WF_DEVICE void prefetch_rows(const Source& source, i32 first, i32 count) {
     const i64 bytes = i64{source.dims[s]} * size_of(source.dtype);
     source.segment[s].for_rows(first, count, [&](i32, const void* row) {
       const char* line = static_cast<const char*>(row);
-      for (i64 b = 0; b < bytes; b += cache_line) __builtin_prefetch(line + b, 0, 3);
-      __builtin_prefetch(line + bytes - 1, 0, 3);
+      for (i64 b = 0; b < bytes; b += cache_line) __builtin_prefetch(line + b, 0, 2);
     });
   }
 }
@@ -34,10 +33,10 @@ WF_DEVICE void widen_rows(float (*to)[stride], const Source& source, i32 first, 
 
 template <int rows, int cols, class Source, class Transform>
 inline void stage_rows(RowTile<rows, cols>& tile, const Source& source, i32 first, i32 count,
-                       Transform&& transform) {
+                       bool transforms, Transform&& transform) {
   with_float_dtype(source.dtype,
                    [&]<DType dtype>() { widen_rows<dtype>(tile.data, source, first, count); });
-  for (int i = 0; i < count; ++i) transform(tile.data[i], first + i);
+  for (int i = 0; transforms && i < count; ++i) transform(tile.data[i], first + i);
   // A product reads whole vectors of rows: those behind the end must be numbers.
   for (int i = count; i < round_up_to_vector(count); ++i) {
     for (float& value : tile.data[i]) value = 0.f;
@@ -45,8 +44,24 @@ inline void stage_rows(RowTile<rows, cols>& tile, const Source& source, i32 firs
 }
 
 template <int rows, int cols, class Source, class Transform>
+inline void stage_rows(DirectTile<rows, cols>& tile, const Source& source, i32 first, i32 count,
+                       bool transforms, Transform&& transform) {
+  const bool whole_vectors = source.dims[0] % vec_width == 0;
+  if (transforms || source.segments > 1 || !whole_vectors) {
+    stage_rows(tile.staged, source, first, count, transforms, transform);
+    for (int i = 0; i < round_up_to_vector(count); ++i) tile.row[i] = tile.staged.data[i];
+    tile.dtype = DType::f32;
+    return;
+  }
+  source.segment[0].for_rows(first, count, [&](i32 i, const void* row) { tile.row[i] = row; });
+  // A product reads whole vectors of rows: behind the end it reads the last one again.
+  for (int i = count; i < round_up_to_vector(count); ++i) tile.row[i] = tile.row[count - 1];
+  tile.dtype = source.dtype;
+}
+
+template <int rows, int cols, class Source, class Transform>
 inline void stage_rows(PanelTile<rows, cols>& tile, const Source& source, i32 first, i32 count,
-                       Transform&& transform) {
+                       bool transforms, Transform&& transform) {
   constexpr int panel = PanelTile<rows, cols>::panel;
   const int dims = source.dims[0] + (source.segments > 1 ? source.dims[1] : 0);
   alignas(64) float strip[vec_width][cols];
@@ -55,7 +70,7 @@ inline void stage_rows(PanelTile<rows, cols>& tile, const Source& source, i32 fi
     with_float_dtype(source.dtype, [&]<DType dtype>() {
       widen_rows<dtype>(strip, source, first + begin, valid);
     });
-    for (int i = 0; i < valid; ++i) transform(strip[i], first + begin + i);
+    for (int i = 0; transforms && i < valid; ++i) transform(strip[i], first + begin + i);
     for (int i = valid; i < vec_width; ++i) {
       for (float& value : strip[i]) value = 0.f;
     }

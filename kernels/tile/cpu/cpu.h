@@ -32,17 +32,19 @@ struct Cpu {
   };
 
   template <auto config, bool few_rows = config.few_rows>
-  struct KTileOf {
-    using Type = PanelTile<config.tile_kv, config.head_dim_qk>;
+  struct Tiles {
+    using K = PanelTile<config.tile_kv, config.head_dim_qk>;
+    using V = RowTile<config.tile_kv, config.head_dim_vo>;
   };
   template <auto config>
-  struct KTileOf<config, true> {
-    using Type = RowTile<config.tile_kv, config.head_dim_qk>;
+  struct Tiles<config, true> {
+    using K = DirectTile<config.tile_kv, config.head_dim_qk>;
+    using V = DirectTile<config.tile_kv, config.head_dim_vo>;
   };
   template <auto config>
-  using KTile = typename KTileOf<config>::Type;
+  using KTile = typename Tiles<config>::K;
   template <auto config>
-  using VTile = RowTile<config.tile_kv, config.head_dim_vo>;
+  using VTile = typename Tiles<config>::V;
   struct NoSlot {};
   struct NoPending {};
   template <int>
@@ -65,8 +67,8 @@ struct Cpu {
   }
   template <class Tile, class Source, class Transform>
   WF_DEVICE static void load_end(Tile& tile, NoPending&, NoSlot, const Source& source, i32 first,
-                                 i32 count, Transform&& transform) {
-    stage_rows(tile, source, first, count, transform);
+                                 i32 count, bool transforms, Transform&& transform) {
+    stage_rows(tile, source, first, count, transforms, transform);
   }
   template <class Operand, class Address, class Transform>
   WF_DEVICE static void load_left(Operand& to, DType dtype, i32 rows, i32 dims, int,
@@ -91,15 +93,40 @@ struct Cpu {
     }
   }
   template <class Scores, class Operand, int kv, int dims>
-  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a, const RowTile<kv, dims>& b,
-                                           Extent extent, int depth) {
+  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a,
+                                           const DirectTile<kv, dims>& b, Extent extent,
+                                           int depth) {
     const int whole = round_up_to_vector(depth);
-    for (int j = 0; j * vec_width < extent.cols; ++j) {
-      for (int row = 0; row < extent.rows; ++row) {
-        c.e[Scores::Layout::index(row, j)] =
-            dot_products(a.data[row], b.data[j * vec_width], dims, whole);
-      }
-    }
+    tile::with_float_dtype(b.dtype, [&]<DType dtype>() {
+      for_row_blocks<few_rows_block>(extent.rows, [&]<int n>(int row) {
+        for (int j = 0; j * vec_width < extent.cols; ++j) {
+          Vec dots[n];
+          dot_products<dtype, n>(a.data[row], Operand::stride, b.row + j * vec_width, whole, dots);
+          for (int r = 0; r < n; ++r) c.e[Scores::Layout::index(row + r, j)] = dots[r];
+        }
+      });
+    });
+  }
+  template <class Output, class Weights, int kv, int dims>
+  WF_DEVICE static void multiply_ab_begin(Output& c, const Weights& a,
+                                          const DirectTile<kv, dims>& b, Extent extent, int depth) {
+    const int vectors = Output::Layout::active_per_slot(extent.cols);
+    tile::with_float_dtype(b.dtype, [&]<DType dtype>() {
+      for_row_blocks<few_rows_block>(extent.rows, [&]<int n>(int row) {
+        constexpr int wide = n == 1 ? 8 : n == 2 ? 4 : 2;
+        float* out = reinterpret_cast<float*>(c.e) + row * Output::Layout::cols;
+        const float* weights = a.data + row * kv;
+        int j = 0;
+        for (; j + wide <= vectors; j += wide) {
+          add_weighted_rows<dtype, n, wide>(weights, kv, b.row, i64{j} * vec_width * size_of(dtype),
+                                            depth, out + j * vec_width, Output::Layout::cols);
+        }
+        for (; j < vectors; ++j) {
+          add_weighted_rows<dtype, n, 1>(weights, kv, b.row, i64{j} * vec_width * size_of(dtype),
+                                         depth, out + j * vec_width, Output::Layout::cols);
+        }
+      });
+    });
   }
   template <class Output, class Weights, int kv, int dims>
   WF_DEVICE static void multiply_ab_begin(Output& c, const Weights& a, const RowTile<kv, dims>& b,
@@ -169,6 +196,8 @@ struct Cpu {
  private:
   // Vectors of V columns that pass together: a column block of a 64-row tile stays in L1.
   static constexpr int column_block = 8;
+  // Rows that share a pass over K and V as they lie.
+  static constexpr int few_rows_block = 4;
 };
 
 WF_NAMESPACE_END

@@ -78,21 +78,95 @@ inline void multiply_panel(int rows, const float* a, int a_stride, const float* 
   }
 }
 
-/// c[row][key] = a[row] . b[key] over `depth` floats, a multiple of the vector width, for
-/// `vec_width` keys.
-WF_DEVICE Vec dot_products(const float* a, const float* b, int b_stride, int depth) {
+/// c[r][key] = a[r] . b[key] for `rows` rows and `vec_width` keys that lie anywhere. `depth` is a
+/// multiple of the vector width.
+template <DType dtype, int rows>
+WF_DEVICE void dot_products(const float* a, int a_stride, const void* const* b, int depth,
+                            Vec (&c)[rows]) {
   using T = ElementTraits<Vec>;
-  Vec sum[vec_width];
+  // As many keys a pass as accumulators fit: each element of b is converted once for all rows.
+  constexpr int keys = block_accumulators / rows < 1            ? 1
+                       : block_accumulators / rows >= vec_width ? vec_width
+                       : block_accumulators / rows >= 8         ? 8
+                       : block_accumulators / rows >= 4         ? 4
+                       : block_accumulators / rows >= 2         ? 2
+                                                                : 1;
+  constexpr int pass = keys > vec_width ? vec_width : keys;
+  Vec sum[rows][vec_width];
 #pragma GCC unroll 16
-  for (int key = 0; key < vec_width; ++key) sum[key] = T::splat(0.f);
-  for (int k = 0; k < depth; k += vec_width) {
-    const Vec left = T::load(a + k);
+  for (int first = 0; first < vec_width; first += pass) {
+    Vec part[rows][pass];
 #pragma GCC unroll 16
-    for (int key = 0; key < vec_width; ++key) {
-      sum[key] = fma(left, T::load(b + key * b_stride + k), sum[key]);
+    for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 16
+      for (int key = 0; key < pass; ++key) part[r][key] = T::splat(0.f);
+    }
+    for (int k = 0; k < depth; k += vec_width) {
+      Vec right[pass];
+#pragma GCC unroll 16
+      for (int key = 0; key < pass; ++key) {
+        right[key] = load_as<dtype>(static_cast<const u8*>(b[first + key]) + k * size_of(dtype));
+      }
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r) {
+        const Vec left = T::load(a + r * a_stride + k);
+#pragma GCC unroll 16
+        for (int key = 0; key < pass; ++key) part[r][key] = fma(left, right[key], part[r][key]);
+      }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 16
+      for (int key = 0; key < pass; ++key) sum[r][first + key] = part[r][key];
     }
   }
-  return reduce_add_each(sum);
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) c[r] = reduce_add_each(sum[r]);
+}
+
+/// c[rows][vectors] += a[rows][depth] b[depth], rows of b anywhere, from byte `offset` of each on.
+template <DType dtype, int rows, int vectors>
+WF_DEVICE void add_weighted_rows(const float* a, int a_stride, const void* const* b, i64 offset,
+                                 int depth, float* c, int c_stride) {
+  using T = ElementTraits<Vec>;
+  Vec sum[rows][vectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 16
+    for (int j = 0; j < vectors; ++j) sum[r][j] = T::load(c + r * c_stride + j * vec_width);
+  }
+  for (int k = 0; k < depth; ++k) {
+    const u8* row = static_cast<const u8*>(b[k]) + offset;
+    Vec right[vectors];
+#pragma GCC unroll 16
+    for (int j = 0; j < vectors; ++j)
+      right[j] = load_as<dtype>(row + j * vec_width * size_of(dtype));
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      const Vec left = T::splat(a[r * a_stride + k]);
+#pragma GCC unroll 16
+      for (int j = 0; j < vectors; ++j) sum[r][j] = fma(left, right[j], sum[r][j]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 16
+    for (int j = 0; j < vectors; ++j) T::store(c + r * c_stride + j * vec_width, sum[r][j]);
+  }
+}
+
+/// Calls f.template operator()<n>(first) so that the blocks [first, first + n) cover `rows`, in
+/// blocks of `largest` and one smaller one.
+template <int largest, class F>
+WF_DEVICE void for_row_blocks(int rows, F&& f) {
+  int first = 0;
+  for (; first + largest <= rows; first += largest) f.template operator()<largest>(first);
+  if constexpr (largest > 1) {
+    if (first < rows) {
+      for_row_blocks<largest - 1>(rows - first,
+                                  [&]<int n>(int at) { f.template operator()<n>(first + at); });
+    }
+  }
 }
 
 WF_NAMESPACE_END

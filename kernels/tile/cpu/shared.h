@@ -14,6 +14,17 @@ struct alignas(64) RowTile {
   float data[rows][cols];
 };
 
+/// Rows where they lie, for products with few left rows, that touch each element too seldom to
+/// repay a copy. Rows that have to be changed first are staged and pointed to.
+template <int rows_, int cols_>
+struct alignas(64) DirectTile {
+  static constexpr int rows = rows_;
+  static constexpr int cols = cols_;
+  const void* row[rows];
+  DType dtype;
+  RowTile<rows, cols> staged;
+};
+
 /// Transposed panels of `panel` rows: data[row / panel][column][row % panel].
 template <int rows_, int cols_>
 struct alignas(64) PanelTile {

@@ -34,22 +34,24 @@ struct Gfx942 : CdnaCommon {
                                    const Tail&, int, i32 first, i32 count) {
     if (count > 0) fetch_rows(pending, source, first, count);
   }
-  /// Between two barriers: every wave is done with the tile before, and every wave sees the new one.
+  /// Between two barriers: every wave is done with the tile before, and every wave sees the new
+  /// one.
   template <class Tile, class Source, class Transform>
-  WF_DEVICE static void load_end(Tile& tile, const PendingTile<Tile>& pending, NoSlot, const Source&,
-                                 i32, i32, Transform&&) {
+  WF_DEVICE static void load_end(Tile& tile, const PendingTile<Tile>& pending, NoSlot,
+                                 const Source&, i32, i32, bool, Transform&&) {
     isa::barrier();
     place_rows(tile, pending);
     isa::barrier();
   }
   template <class Operand, class Address, class Transform>
-  WF_DEVICE static void load_left(Operand& to, DType, i32 rows, i32 dims, int lane, Address&& address,
-                                  Transform&&) {
+  WF_DEVICE static void load_left(Operand& to, DType, i32 rows, i32 dims, int lane,
+                                  Address&& address, Transform&&) {
     load_left_operand(to, rows, dims, lane, address);
   }
 
   template <class Scores, class Operand, class Tile>
-  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a, const Tile& b, Extent, int) {
+  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a, const Tile& b, Extent,
+                                           int) {
     mfma_abt(c, a, b);
   }
   template <class Output, class Weights, class Tile>

@@ -18,8 +18,8 @@ WF_DEVICE void fetch_rows(PendingTile<Tile>& pending, const Source& source, i32 
     if (row < count && column < dims) {
       const bool second = source.segments > 1 && column >= source.dims[0];
       if (second) column -= source.dims[0];
-      const void* from = second ? source.segment[1].address(first + row)
-                                : source.segment[0].address(first + row);
+      const void* from =
+          second ? source.segment[1].address(first + row) : source.segment[0].address(first + row);
       pending.chunk[i] = *reinterpret_cast<const Chunk*>(static_cast<const char*>(from) +
                                                          column * size_of(source.dtype));
     } else {
@@ -36,8 +36,8 @@ WF_DEVICE void place_rows(PaddedTile<dtype, rows, cols>& tile,
   for (int i = 0; i < PendingTile<Tile>::per_lane; ++i) {
     const int place = i * CdnaWave::team + CdnaWave::lane();
     // The padding leaves rows aligned to eight bytes.
-    u64* to = reinterpret_cast<u64*>(
-        &tile.data[place / Tile::chunks * Tile::stride + place % Tile::chunks * Tile::chunk_elements]);
+    u64* to = reinterpret_cast<u64*>(&tile.data[place / Tile::chunks * Tile::stride +
+                                                place % Tile::chunks * Tile::chunk_elements]);
     const Chunk chunk = pending.chunk[i];
     to[0] = chunk[0] | static_cast<u64>(chunk[1]) << 32;
     to[1] = chunk[2] | static_cast<u64>(chunk[3]) << 32;

@@ -1,5 +1,5 @@
-// Matrix products by 32x32x8 MFMA. They compute the transposed product: what the tile layer calls the
-// left operand is the instruction's right one.
+// Matrix products by 32x32x8 MFMA. They compute the transposed product: what the tile layer calls
+// the left operand is the instruction's right one.
 #pragma once
 
 #include "tile/fragment.h"
@@ -11,7 +11,8 @@ WF_NAMESPACE_BEGIN(tile)
 typedef short Short4 __attribute__((vector_size(8)));
 typedef float Float16 __attribute__((vector_size(64)));
 
-/// Lane l holds, of each group of 8 columns, the four from 4 (l / 32) on, of row l % 32 of its wave.
+/// Lane l holds, of each group of 8 columns, the four from 4 (l / 32) on, of row l % 32 of its
+/// wave.
 template <DType dtype_, int rows_, int cols_>
 struct CdnaLeftOperand {
   static constexpr DType dtype = dtype_;
@@ -90,7 +91,8 @@ WF_DEVICE void load_left_operand(Operand& to, i32 rows, i32 dims, int lane, Addr
   WF_UNROLL
   for (int k = 0; k < Operand::cols / 8; ++k) {
     const int column = k * 8 + lane % 64 / 32 * 4;
-    to.r[k] = column < dims ? *reinterpret_cast<const Short4*>(from + column * 2) : Short4{0, 0, 0, 0};
+    to.r[k] =
+        column < dims ? *reinterpret_cast<const Short4*>(from + column * 2) : Short4{0, 0, 0, 0};
   }
 }
 

@@ -1,6 +1,6 @@
-// Staged tiles of gfx942 in LDS. Both are read eight bytes a lane along the sum of the product, so V
-// is stored transposed. Rows are padded by eight bytes: 32 lanes that read one column then fall into
-// different pairs of the 32 banks.
+// Staged tiles of gfx942 in LDS. Both are read eight bytes a lane along the sum of the product, so
+// V is stored transposed. Rows are padded by eight bytes: 32 lanes that read one column then fall
+// into different pairs of the 32 banks.
 #pragma once
 
 #include "tile/gfx942/pipeline.h"

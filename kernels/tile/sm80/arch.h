@@ -46,7 +46,8 @@ struct Sm80 : NvidiaCommon {
   /// K and V alternate in the order of their groups: when tile i of one is awaited, exactly one
   /// younger group of the other is in flight.
   template <class Tile, class Source, class Transform>
-  WF_DEVICE static void load_end(Tile&, NoPending&, NoSlot, const Source&, i32, i32, Transform&&) {
+  WF_DEVICE static void load_end(Tile&, NoPending&, NoSlot, const Source&, i32, i32, bool,
+                                 Transform&&) {
     isa::copy_async_wait<1>();
     team_sync();
   }

@@ -23,7 +23,8 @@ WF_DEVICE void copy_rows_async(Tile& tile, const Source& source, i32 first, i32 
     if (!valid) column = 0;
     const bool second = source.segments > 1 && column >= source.dims[0];
     if (second) column -= source.dims[0];
-    const void* row_address = second ? source.segment[1].address(at) : source.segment[0].address(at);
+    const void* row_address =
+        second ? source.segment[1].address(at) : source.segment[0].address(at);
     const char* from = static_cast<const char*>(row_address);
     isa::copy_async_16(base + Tile::offset(row, chunk), from + column * size_of(source.dtype),
                        valid);

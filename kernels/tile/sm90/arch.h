@@ -1,4 +1,5 @@
-// sm_90a as an architecture (concepts.h): a warpgroup that computes with wgmma and a warp that loads.
+// sm_90a as an architecture (concepts.h): a warpgroup that computes with wgmma and a warp that
+// loads.
 #pragma once
 
 #include "tile/sm90/copy.h"
@@ -44,7 +45,9 @@ struct Sm90 : NvidiaCommon {
   }
   WF_DEVICE static void begin_item() {}
 
-  WF_DEVICE static void acquire(BarrierSlot slot) { isa::barrier_wait(slot.empty, slot.parity ^ 1); }
+  WF_DEVICE static void acquire(BarrierSlot slot) {
+    isa::barrier_wait(slot.empty, slot.parity ^ 1);
+  }
   WF_DEVICE static void release(BarrierSlot slot) { isa::barrier_arrive(slot.empty); }
 
   template <class Tile, class Source>
@@ -53,18 +56,19 @@ struct Sm90 : NvidiaCommon {
     fill_stage<loaders, Tile::tensor_maps>(tile, slot, source, tail.map[which], first, count);
   }
   template <class Tile, class Source, class Transform>
-  WF_DEVICE static void load_end(Tile&, NoPending&, BarrierSlot slot, const Source&, i32, i32,
+  WF_DEVICE static void load_end(Tile&, NoPending&, BarrierSlot slot, const Source&, i32, i32, bool,
                                  Transform&&) {
     isa::barrier_wait(slot.full, slot.parity);
   }
   template <class Operand, class Address, class Transform>
-  WF_DEVICE static void load_left(Operand& to, DType, i32 rows, i32 dims, int lane, Address&& address,
-                                  Transform&&) {
+  WF_DEVICE static void load_left(Operand& to, DType, i32 rows, i32 dims, int lane,
+                                  Address&& address, Transform&&) {
     load_left_operand(to, rows, dims, lane, address);
   }
 
   template <class Scores, class Operand, class Tile>
-  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a, const Tile& b, Extent, int) {
+  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a, const Tile& b, Extent,
+                                           int) {
     wgmma_abt(c, a, b);
   }
   template <class Output, class Weights, class Tile>

@@ -30,9 +30,7 @@ WF_DEVICE void barrier_wait(u32 barrier, u32 parity) {
       : "memory");
 }
 /// Shared memory written by ordinary stores becomes visible to wgmma and the copy engine.
-WF_DEVICE void fence_async_proxy() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
+WF_DEVICE void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 WF_DEVICE void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

@@ -1,5 +1,5 @@
-// Matrix products by wgmma: the left operand in registers, the right one in slices of shared memory.
-// They run until `wgmma_wait`.
+// Matrix products by wgmma: the left operand in registers, the right one in slices of shared
+// memory. They run until `wgmma_wait`.
 #pragma once
 
 #include "tile/fragment.h"
@@ -33,8 +33,8 @@ WF_DEVICE void wgmma_ab(Accumulator& c, const Operand& a, const Tile& b) {
     WF_UNROLL
     for (int s = 0; s < Tile::slices; ++s) {
       const u32 address = base + s * Tile::slice_bytes + k * 16 * 128;
-      isa::wgmma_64x64x16_bf16<1>(
-          c.e + s * 32, a.r[k], swizzled_descriptor(address, Tile::slice_bytes, 1024), true);
+      isa::wgmma_64x64x16_bf16<1>(c.e + s * 32, a.r[k],
+                                  swizzled_descriptor(address, Tile::slice_bytes, 1024), true);
     }
   }
   isa::wgmma_commit();

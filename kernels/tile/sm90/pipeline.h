@@ -1,4 +1,5 @@
-// Stages that one warp fills and a warpgroup empties. Each stage has two mbarriers, `full` and `empty`.
+// Stages that one warp fills and a warpgroup empties. Each stage has two mbarriers, `full` and
+// `empty`.
 #pragma once
 
 #include "tile/sm90/isa.h"

@@ -1,5 +1,5 @@
-// Staged tiles of sm_90: slices of 128 bytes of columns, in the 128-byte swizzle that the copy engine
-// writes and wgmma reads.
+// Staged tiles of sm_90: slices of 128 bytes of columns, in the 128-byte swizzle that the copy
+// engine writes and wgmma reads.
 #pragma once
 
 #include "tile/sm90/isa.h"
@@ -25,9 +25,9 @@ struct alignas(1024) SliceTile {
   }
 };
 
-/// The descriptor of a 128-byte swizzled operand (PTX ISA, "Matrix descriptor format"): start address,
-/// leading and stride byte offsets in units of 16 bytes. Along the contiguous dimension one slice
-/// follows the other after `leading` bytes; groups of eight rows after `stride` bytes.
+/// The descriptor of a 128-byte swizzled operand (PTX ISA, "Matrix descriptor format"): start
+/// address, leading and stride byte offsets in units of 16 bytes. Along the contiguous dimension
+/// one slice follows the other after `leading` bytes; groups of eight rows after `stride` bytes.
 WF_DEVICE u64 swizzled_descriptor(u32 address, u32 leading, u32 stride) {
   constexpr u64 swizzle_128 = u64{1} << 62;
   return static_cast<u64>(address >> 4 & 0x3fff) | static_cast<u64>(leading >> 4) << 16 |

@@ -4,7 +4,7 @@
 #include WAVEFIRE_TILE_HEADER
 
 #include "attention/attend.h"
-#include "schedule/in_order.h"
+#include "schedule/lockstep.h"
 #include "tile/cpu/cpu.h"
 
 namespace {
@@ -25,7 +25,7 @@ using Arch = tile::Cpu;
 template <attention::Config config>
 struct Scratch {
   typename attention::Steps<Arch, config>::Shared shared;
-  attention::Steps<Arch, config> steps;
+  attention::Steps<Arch, config> steps[config.bundle];
 };
 
 template <attention::Config config>
@@ -33,8 +33,11 @@ void run(const attention::Params& params, int worker, void* scratch) {
   using Steps = attention::Steps<Arch, config>;
   attention::LaunchParams<Arch::Tail> launch{params, {}};
   auto* memory = static_cast<Scratch<config>*>(scratch);
-  Steps* steps = new (InPlace{}, &memory->steps) Steps(launch, memory->shared);
-  attention::attend<Arch, config, schedule::InOrder>(launch, worker, *steps);
+  for (int head = 0; head < params.heads_per_item; ++head) {
+    new (InPlace{}, &memory->steps[head]) Steps(launch, memory->shared);
+  }
+  attention::Bundle<Steps> bundle{params, memory->steps};
+  attention::attend<Arch, schedule::Lockstep>(params, worker, bundle);
 }
 
 template <attention::Config config>
@@ -43,16 +46,22 @@ constexpr AttentionKernel kernel(const char* name) {
           config.tile_rows,
           config.tile_kv,
           config.head_dim_qk,
+          config.bundle,
           config.few_rows,
           config.operand == DType::bf16,
           sizeof(Scratch<config>),
           run<config>};
 }
 
-// Few rows: a KV tile of 32 keeps the float copies of K and V in L1 and L2 beside the next tile.
-// Many rows: 64 rows repay the transposition of K, 64 keys the pass over the output.
+// Few rows: eight heads of 32 keys are 128 KiB of bf16 K and V at head dim 128: what is fetched for
+// the next tile stays in L2 until it is used. Many rows: 64 rows repay the transposition of K, 64
+// keys the pass over the output.
 constexpr attention::Config few_rows(int head_dim) {
-  return {.tile_rows = 16, .tile_kv = 32, .head_dim_qk = head_dim, .head_dim_vo = head_dim,
+  return {.tile_rows = 16,
+          .tile_kv = 32,
+          .head_dim_qk = head_dim,
+          .head_dim_vo = head_dim,
+          .bundle = 8,
           .few_rows = true};
 }
 constexpr attention::Config many_rows(int head_dim) {
@@ -60,10 +69,10 @@ constexpr attention::Config many_rows(int head_dim) {
 }
 
 constexpr AttentionKernel kernels[] = {
-    kernel<few_rows(64)>("few_rows_64"),    kernel<many_rows(64)>("many_rows_64"),
-    kernel<few_rows(128)>("few_rows_128"),  kernel<many_rows(128)>("many_rows_128"),
-    kernel<few_rows(256)>("few_rows_256"),  kernel<many_rows(256)>("many_rows_256"),
-    kernel<few_rows(512)>("few_rows_512"),  kernel<many_rows(512)>("many_rows_512"),
+    kernel<few_rows(64)>("few_rows_64"),   kernel<many_rows(64)>("many_rows_64"),
+    kernel<few_rows(128)>("few_rows_128"), kernel<many_rows(128)>("many_rows_128"),
+    kernel<few_rows(256)>("few_rows_256"), kernel<many_rows(256)>("many_rows_256"),
+    kernel<few_rows(512)>("few_rows_512"), kernel<many_rows(512)>("many_rows_512"),
 };
 
 }  // namespace

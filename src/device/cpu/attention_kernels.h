@@ -13,6 +13,7 @@ struct AttentionKernel {
   int tile_rows;       // packed rows that a work item covers at most
   int tile_kv;         // KV rows that it handles at a time
   int max_head_dim;    // of q, k and v
+  int max_bundle;      // Params::heads_per_item may be up to this
   bool few_rows;       // laid out for a handful of packed rows (decode) rather than many
   bool bf16_products;  // multiplies in bf16: takes bf16 q and k, needs the processor's dot products
   std::size_t scratch_bytes;  // private to a worker, 64-byte aligned, zeroed once

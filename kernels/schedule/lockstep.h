@@ -1,0 +1,41 @@
+// A bundle of heads goes through the KV tiles in step, so that the rows of all heads of a token,
+// which lie side by side in memory, are read close in time. In order otherwise: one lane, nothing
+// overlaps but the caches' work for tile i + 1.
+//
+//   tile i:  for each head: place K(i), fetch K(i+1), scores, softmax, rescale,
+//                           place V(i), fetch V(i+1), accumulate
+#pragma once
+
+#include "tile/target.h"
+
+WF_NAMESPACE_BEGIN(schedule)
+
+struct Lockstep {
+  template <class Bundle, class Item>
+  WF_DEVICE static void run(Bundle& bundle, const Item& item) {
+    for (i32 head = 0; head < bundle.heads(); ++head) {
+      bundle.steps[head].begin_item(bundle.item(item, head));
+    }
+    const i32 tiles = bundle.steps[0].tiles();
+    for (i32 i = 0; i < tiles; ++i) {
+      for (i32 head = 0; head < bundle.heads(); ++head) {
+        auto& steps = bundle.steps[head];
+        steps.load_k_begin(i + 1);
+        steps.load_k_end(i);
+        steps.scores_begin(i);
+        steps.scores_end();
+        steps.softmax(i);
+        steps.rescale();
+        steps.load_v_begin(i + 1);
+        steps.load_v_end(i);
+        steps.accumulate_begin(i);
+        steps.accumulate_end();
+      }
+    }
+    for (i32 head = 0; head < bundle.heads(); ++head) {
+      bundle.steps[head].finish(bundle.item(item, head));
+    }
+  }
+};
+
+WF_NAMESPACE_END
