@@ -18,8 +18,11 @@ endif()
 
 # What a target of this project (and nobody who links it) is compiled with.
 add_library(wavefire_compile_options INTERFACE)
-target_compile_options(wavefire_compile_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
-                                                          -Woverloaded-virtual)
+# GCC's plain -Wshadow also takes the enumerators of an `enum class` for shadowing.
+target_compile_options(
+  wavefire_compile_options
+  INTERFACE -Wall -Wextra -Wnon-virtual-dtor -Woverloaded-virtual
+            $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
 if(WAVEFIRE_WERROR)
   target_compile_options(wavefire_compile_options INTERFACE -Werror)
 endif()

@@ -59,6 +59,7 @@ function(wavefire_add_cpu_kernels family)
     target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti)
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden)
     target_sources(wavefire PRIVATE $<TARGET_OBJECTS:${target}>)
-    set_property(GLOBAL APPEND PROPERTY WAVEFIRE_CPU_KERNEL_TARGETS ${target})
+    set_property(GLOBAL APPEND_STRING PROPERTY WAVEFIRE_CPU_KERNEL_OBJECTS
+                                               "${level} ${family} $<TARGET_OBJECTS:${target}>\n")
   endforeach()
 endfunction()

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy over the sources in src/, in parallel, and remembers which were clean.
+
+A source is looked at again when its preprocessed text, its flags, .clang-tidy or the tool change. A
+kernel source that is compiled for several CPU levels is checked once, as the build has it first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CACHE = Path(os.environ.get("WAVEFIRE_CACHE", Path.home() / ".cache/wavefire")) / "clang-tidy"
+TOOL = Path(sys.executable).parent / "clang-tidy"
+
+
+def compile_commands(build: Path) -> dict[Path, list[str]]:
+    """The first compiler command of each source in src/, without the launcher and -Werror."""
+    commands: dict[Path, list[str]] = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        source = Path(entry["file"])
+        if source.is_relative_to(ROOT / "src"):
+            words = shlex.split(entry["command"])
+            words = [w for w in words if w != "-Werror" and not w.endswith("ccache")]
+            commands.setdefault(source, words)
+    return commands
+
+
+def key_of(source: Path, command: list[str]) -> str:
+    output = command.index("-o")
+    preprocess = [*command[:output], *command[output + 2 :]]
+    preprocess[preprocess.index("-c")] = "-E"
+    text = subprocess.run(preprocess, capture_output=True, check=True, cwd=ROOT).stdout
+    version = subprocess.run([TOOL, "--version"], capture_output=True, check=True).stdout
+    key = hashlib.sha256()
+    for part in (text, version, (ROOT / ".clang-tidy").read_bytes(), str(source).encode()):
+        key.update(hashlib.sha256(part).digest())
+    return key.hexdigest()
+
+
+def check(source: Path, command: list[str], build: Path) -> tuple[bool, str]:
+    marker = CACHE / key_of(source, command)
+    if marker.exists():
+        return True, ""
+    result = subprocess.run(
+        [TOOL, "--quiet", "-p", build, "--extra-arg=-Wno-unknown-warning-option", source],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if result.returncode == 0:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+        return True, ""
+    return False, result.stdout or result.stderr
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build/default")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    arguments = parser.parse_args()
+    commands = compile_commands(arguments.build)
+    clean = True
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        checks = [
+            pool.submit(check, source, command, arguments.build)
+            for source, command in sorted(commands.items())
+        ]
+        for pending in checks:
+            passed, report = pending.result()
+            clean &= passed
+            if report:
+                print(report)
+    print(f"clang-tidy: {len(commands)} sources {'clean' if clean else 'checked, with findings'}")
+    return 0 if clean else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
