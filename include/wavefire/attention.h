@@ -26,20 +26,22 @@ struct RopeParameters {
 /// What a plan fixes.
 struct AttentionOptions {
   int num_qo_heads = 0;
-  int num_kv_heads = 0;  // divides num_qo_heads; query head h uses KV head h / (num_qo_heads / num_kv_heads)
-  int head_dim_qk = 0;   // a multiple of 8 up to 512
-  int head_dim_vo = 0;   // likewise; 0: the same as head_dim_qk
+  int num_kv_heads =
+      0;  // divides num_qo_heads; query head h uses KV head h / (num_qo_heads / num_kv_heads)
+  int head_dim_qk = 0;           // a multiple of 8 up to 512
+  int head_dim_vo = 0;           // likewise; 0: the same as head_dim_qk
   DType q_dtype = DType::bf16;   // f32, f16 or bf16
   DType kv_dtype = DType::bf16;  // those or any fp8 type
   DType o_dtype = DType::bf16;   // f32, f16 or bf16
   KvLayout kv_layout = KvLayout::nhd;
-  bool causal = false;           // keep kv <= q + kv_len - q_len
+  bool causal = false;            // keep kv <= q + kv_len - q_len
   std::int64_t window_left = -1;  // keep kv >= q + kv_len - q_len - window_left; -1: no bound
   std::optional<float> sm_scale;  // default 1 / sqrt(head_dim_qk)
   float logits_soft_cap = 0.f;    // 0: none
   PositionMode position_mode = PositionMode::none;
   RopeParameters rope;
-  int fixed_split_kv = 0;   // > 0: cut KV ranges at multiples of it, so that results do not depend on the batch
+  int fixed_split_kv =
+      0;  // > 0: cut KV ranges at multiples of it, so that results do not depend on the batch
   bool allow_split = true;  // false: never split a KV range
   int workers = 0;          // 0: as many as the device has
 };
@@ -53,9 +55,9 @@ struct PageTable {
   int page_size = 1;
 };
 
-/// A custom mask: `bits` is either b1 [sum of q_len * kv_len], row-major for each request, or packed
-/// u8 (little-endian bits, every request padded to a byte) with `indptr` i32 [batch + 1] in bytes.
-/// It combines with `causal` and `window_left`.
+/// A custom mask: `bits` is either b1 [sum of q_len * kv_len], row-major for each request, or
+/// packed u8 (little-endian bits, every request padded to a byte) with `indptr` i32 [batch + 1] in
+/// bytes. It combines with `causal` and `window_left`.
 struct CustomMask {
   TensorView bits;
   TensorView indptr;
@@ -64,7 +66,8 @@ struct CustomMask {
 /// The tensors of one run. Undefined views are absent.
 struct AttentionTensors {
   TensorView q;    // [tokens, num_qo_heads, head_dim_qk]
-  TensorView k;    // paged nhd [pages, page_size, num_kv_heads, head_dim_qk], hnd [pages, num_kv_heads, page_size, ...]
+  TensorView k;    // paged nhd [pages, page_size, num_kv_heads, head_dim_qk], hnd [pages,
+                   // num_kv_heads, page_size, ...]
   TensorView v;    // ragged nhd [rows, num_kv_heads, head_dim_vo], hnd [num_kv_heads, rows, ...]
   TensorView out;  // [tokens, num_qo_heads, head_dim_vo]
   TensorView lse;  // f32 [tokens, num_qo_heads], optional
@@ -74,8 +77,10 @@ struct AttentionTensors {
   TensorView q_head_scale;  // f32 [num_qo_heads], optional, multiplies q_scale
   TensorView k_head_scale;  // f32 [num_kv_heads], optional
   TensorView v_head_scale;  // f32 [num_kv_heads], optional
-  TensorView sinks;         // f32 [num_qo_heads], optional: a logit without a value in every softmax; LSE includes it
-  TensorView alibi_slopes;  // f32 [num_qo_heads]; optional under PositionMode::alibi (default: the slopes of the paper)
+  TensorView sinks;  // f32 [num_qo_heads], optional: a logit without a value in every softmax; LSE
+                     // includes it
+  TensorView alibi_slopes;  // f32 [num_qo_heads]; optional under PositionMode::alibi (default: the
+                            // slopes of the paper)
 };
 
 /// Plans once for a batch and runs many times, for instance once a layer.
@@ -94,7 +99,8 @@ class BatchAttention {
   void plan(const AttentionOptions& options, const TensorView& qo_indptr,
             const TensorView& kv_indptr, const CustomMask& mask = {});
 
-  /// Checks the tensors against the plan, then writes `out` and `lse`. On an error nothing is written.
+  /// Checks the tensors against the plan, then writes `out` and `lse`. On an error nothing is
+  /// written.
   void run(const AttentionTensors& tensors) const;
 
   bool planned() const;

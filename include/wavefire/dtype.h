@@ -1,4 +1,5 @@
-// Element types. This header includes nothing, so that device compilers (NVRTC, hipRTC) take it too.
+// Element types. This header includes nothing, so that device compilers (NVRTC, hipRTC) take it
+// too.
 #pragma once
 
 namespace wavefire {

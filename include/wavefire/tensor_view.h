@@ -35,8 +35,8 @@ struct TensorView {
                                Device device = {});
 
   bool defined() const { return rank > 0 || data != nullptr; }
-  std::int64_t size() const;      // number of elements
-  bool is_contiguous() const;     // row-major without gaps (dimensions of extent 1 do not count)
+  std::int64_t size() const;   // number of elements
+  bool is_contiguous() const;  // row-major without gaps (dimensions of extent 1 do not count)
   template <class T>
   T* as() const {
     return static_cast<T*>(data);

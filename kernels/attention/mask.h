@@ -7,20 +7,22 @@
 
 WF_NAMESPACE_BEGIN(attention)
 
-/// The keys [low, high) that query token `token` of a request sees by position.
+/// The keys [low, high) that query token `token` of a request sees by position, low <= high. `Masks` is
+/// anything with `causal` and `window_left`: Params or PlanTraits.
 struct Visible {
   i32 low;
   i32 high;
 };
 
-WF_BOTH Visible visible_keys(const Params& p, const Request& request, i32 token) {
+template <class Masks>
+WF_BOTH Visible visible_keys(const Masks& p, const Request& request, i32 token) {
   const i64 position = i64{token} + request.kv_len - request.q_len;  // aligned to the bottom right
   i64 low = 0;
   i64 high = request.kv_len;
   if (p.causal != 0 && position + 1 < high) high = position + 1;
   if (p.window_left >= 0 && position - p.window_left > low) low = position - p.window_left;
   if (high < 0) high = 0;
-  if (low > request.kv_len) low = request.kv_len;
+  if (low > high) low = high;
   return {static_cast<i32>(low), static_cast<i32>(high)};
 }
 

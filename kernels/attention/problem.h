@@ -47,17 +47,21 @@ struct Join {
 };
 
 /// What of a problem decides how the work is cut. Lengths are per request.
+///
+/// The cost of an item is (KV tiles + item_overhead) * (rows + row_overhead): a tile costs its rows'
+/// products and a part that does not depend on them (reading and placing K and V).
 struct PlanTraits {
-  i32 num_kv_heads = 1;
-  i32 group = 1;             // query heads per KV head
-  i32 tile_rows = 1;         // packed rows that one item covers at most
-  i32 tile_kv = 1;           // KV rows that the kernel handles at a time; splits fall on multiples
-  i32 workers = 1;           // threads or blocks that execute the list
-  i32 causal = 0;            // keep kv <= q + kv_len - q_len
-  i64 window_left = -1;      // keep kv >= q + kv_len - q_len - window_left; -1: no bound
-  i32 fixed_split_kv = 0;    // > 0: every KV range is cut at multiples of it, whatever the batch
-  i32 allow_split = 1;       // 0: never split a KV range
-  i32 item_overhead_kv = 0;  // fixed cost of an item, in KV rows of a full tile
+  i32 num_kv_heads = 1;    // or bundles of them
+  i32 group = 1;           // query heads per KV head
+  i32 tile_rows = 1;       // packed rows that one item covers at most
+  i32 tile_kv = 1;         // KV rows of a tile
+  i32 workers = 1;         // threads or blocks that execute the list
+  i32 causal = 0;          // keep kv <= q + kv_len - q_len
+  i64 window_left = -1;    // keep kv >= q + kv_len - q_len - window_left; -1: no bound
+  i32 fixed_split_kv = 0;  // > 0: KV ranges are cut at its multiples and nowhere else
+  i32 allow_split = 1;     // 0: never split a KV range
+  i32 item_overhead = 1;   // of an item, in KV tiles
+  i32 row_overhead = 0;    // of a KV tile, in rows
 };
 
 /// The planner's answer. `worker_begin[w] .. worker_begin[w + 1]` are worker w's items.

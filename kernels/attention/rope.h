@@ -12,11 +12,11 @@ WF_DEVICE void rotate_half_split(float* values, i32 dims, const float* frequency
   using Element = typename Arch::Element;
   using Traits = tile::ElementTraits<Element>;
   const i32 half = dims / 2;
-  const float angle_unit = static_cast<float>(position);
+  const float at = static_cast<float>(position);
   i32 i = 0;
   for (; i + Traits::width <= half; i += Traits::width) {
     Element sine, cosine;
-    Arch::sincos(Traits::load(frequency + i) * Traits::splat(angle_unit), sine, cosine);
+    Arch::sincos_product(Traits::splat(at), Traits::load(frequency + i), sine, cosine);
     const Element a = Traits::load(values + i);
     const Element b = Traits::load(values + half + i);
     Traits::store(values + i, a * cosine - b * sine);
@@ -24,7 +24,7 @@ WF_DEVICE void rotate_half_split(float* values, i32 dims, const float* frequency
   }
   for (; i < half; ++i) {
     float sine, cosine;
-    Arch::sincos(frequency[i] * angle_unit, sine, cosine);
+    Arch::sincos_product(at, frequency[i], sine, cosine);
     const float a = values[i];
     const float b = values[half + i];
     values[i] = a * cosine - b * sine;

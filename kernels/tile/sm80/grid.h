@@ -23,9 +23,6 @@ struct NvidiaCommon {
   WF_DEVICE static float tanh(float a) {  // 1 - 2 / (exp(2a) + 1), exact at both ends
     return 1.f - 2.f / (isa::exp2(a * 2.88539008177792681f) + 1.f);
   }
-  WF_DEVICE static void sincos(float a, float& sine, float& cosine) {
-    ::sincosf(a, &sine, &cosine);
-  }
   WF_DEVICE static bool lanes_from_bits(u32 bits) { return (bits & 1) != 0; }
 
   template <class F>

@@ -1,0 +1,28 @@
+// Settings of the process. Nothing else in Wavefire reads the environment.
+#pragma once
+
+#include <string>
+
+namespace wavefire {
+
+struct Config {
+  /// WAVEFIRE_CPU_LEVEL: "auto", "scalar", "avx2" or "avx512". Forcing a level that the processor
+  /// lacks is an error of the first operation.
+  std::string cpu_level = "auto";
+  /// WAVEFIRE_PARALLEL: "auto" (the OpenMP runtime that the process has, else threads), "openmp",
+  /// "threads" or "serial".
+  std::string parallel = "auto";
+  /// WAVEFIRE_NUM_THREADS: most threads an operation may use; 0: as many as the runtime allows.
+  int num_threads = 0;
+  /// WAVEFIRE_LOG_LEVEL: "off", "warning", "info" or "debug". Lines go to the sink of logging.h.
+  std::string log_level = "off";
+};
+
+/// The settings in force: read from the environment at the first call, unless set before. Throws
+/// `Error` (invalid_argument) that names a variable with an unknown value.
+const Config& config();
+
+/// Replaces the settings. Not to be called while operations run.
+void set_config(const Config& config);
+
+}  // namespace wavefire

@@ -1,0 +1,284 @@
+// The planner's core: from requests to a balanced work list. Integers only, nothing is allocated;
+// the same code runs on the host and in a kernel, with equal results.
+//
+// A *unit* is one row tile of one KV head of one request with all keys that its rows can see. Units
+// lie on a line, each as long as it costs, and the line is cut into equal lengths, one a worker. A
+// cut that falls inside a unit splits its KV range at the nearest KV tile, so that no worker
+// exceeds the mean by more than one tile, and at most workers - 1 cuts are made. Where units must
+// not be split freely (allow_split, fixed_split_kv), items go longest first to the least loaded
+// worker instead (Graham 1969).
+#pragma once
+
+#include "attention/mask.h"
+#include "attention/problem.h"
+
+WF_NAMESPACE_BEGIN(plan)
+
+using attention::Join;
+using attention::PlanTraits;
+using attention::Request;
+using attention::WorkItem;
+using attention::WorkList;
+
+enum class Status : i32 { ok, too_many_items, too_many_joins, too_many_partial_rows, not_proved };
+
+/// How much the caller's arrays hold.
+struct Capacity {
+  i64 items = 0;
+  i64 joins = 0;
+  i64 partial_rows = 0;
+};
+
+struct Unit {
+  i32 row_begin, row_count;
+  i32 kv_begin, kv_end;
+};
+
+WF_BOTH i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
+WF_BOTH i32 row_tiles(const PlanTraits& t, const Request& r) {
+  return static_cast<i32>(ceil_div(i64{r.q_len} * t.group, t.tile_rows));
+}
+
+/// Row tile `tile` of a request and the union of the keys that its rows see.
+WF_BOTH Unit unit_of(const PlanTraits& t, const Request& r, i32 tile) {
+  const i64 rows = i64{r.q_len} * t.group;
+  const i64 begin = i64{tile} * t.tile_rows;
+  const i64 count = rows - begin < t.tile_rows ? rows - begin : t.tile_rows;
+  const i32 first = static_cast<i32>(begin / t.group);
+  const i32 last = static_cast<i32>((begin + count - 1) / t.group);
+  const i32 low = attention::visible_keys(t, r, first).low;
+  const i32 high = attention::visible_keys(t, r, last).high;
+  return {static_cast<i32>(begin), static_cast<i32>(count), low, high > low ? high : low};
+}
+
+WF_BOTH i64 kv_tiles(const PlanTraits& t, i32 kv_begin, i32 kv_end) {
+  return ceil_div(i64{kv_end} - kv_begin, t.tile_kv);
+}
+WF_BOTH i64 cost_of(const PlanTraits& t, i32 rows, i64 tiles) {
+  return (tiles + t.item_overhead) * (rows + t.row_overhead);
+}
+
+/// Appends items and joins to the caller's arrays as long as they fit; counts what it would need.
+struct Emitter {
+  WorkList& list;
+  Capacity capacity;
+  i64 items = 0, joins = 0, partial_rows = 0;
+
+  WF_BOTH void item(const WorkItem& item) {
+    if (items < capacity.items) list.items[items] = item;
+    ++items;
+  }
+
+  /// Cuts of one unit: `part` is called in order, `end_unit` when the unit is complete.
+  WF_BOTH void part(i32 request, i32 head, const Unit& u, i32 from, i32 to) {
+    const i64 first = items - parts;
+    if (parts == 1 && first < capacity.items) {  // it turns out to be split
+      list.items[first].partial = static_cast<i32>(partial_rows);
+      list.items[first].join = static_cast<i32>(joins);
+    }
+    WorkItem work{request, head, u.row_begin, u.row_count, from, to, -1, -1};
+    if (parts > 0) {
+      work.partial = static_cast<i32>(partial_rows + parts * u.row_count);
+      work.join = static_cast<i32>(joins);
+    }
+    item(work);
+    ++parts;
+  }
+  WF_BOTH void end_unit(i32 request, i32 head, const Unit& u) {
+    if (parts > 1) {
+      if (joins < capacity.joins) {
+        list.joins[joins] = {request,
+                             head,
+                             u.row_begin,
+                             u.row_count,
+                             static_cast<i32>(partial_rows),
+                             static_cast<i32>(parts)};
+      }
+      ++joins;
+      partial_rows += parts * u.row_count;
+    }
+    parts = 0;
+  }
+
+  WF_BOTH Status finish() {
+    list.item_count = static_cast<i32>(items);
+    list.join_count = static_cast<i32>(joins);
+    list.partial_rows = partial_rows;
+    if (items > capacity.items) return Status::too_many_items;
+    if (joins > capacity.joins) return Status::too_many_joins;
+    return partial_rows > capacity.partial_rows ? Status::too_many_partial_rows : Status::ok;
+  }
+
+  i64 parts = 0;  // of the unit at hand
+};
+
+WF_BOTH i64 total_cost(const PlanTraits& t, const Request* requests, i32 count) {
+  i64 total = 0;
+  for (i32 r = 0; r < count; ++r) {
+    for (i32 tile = 0; tile < row_tiles(t, requests[r]); ++tile) {
+      const Unit u = unit_of(t, requests[r], tile);
+      total += cost_of(t, u.row_count, kv_tiles(t, u.kv_begin, u.kv_end));
+    }
+  }
+  return total * t.num_kv_heads;
+}
+
+/// Cuts the line of units into equal parts.
+WF_BOTH void cut_line(const PlanTraits& t, const Request* requests, i32 count, Emitter& emit) {
+  const i64 total = total_cost(t, requests, count);
+  const i64 mean = total / t.workers;
+  const i64 rest = total % t.workers;
+  i32 worker = 0;                            // that takes the next item
+  i64 position = 0;                          // of the unit's beginning on the line
+  i64 boundary = mean + (rest > 0 ? 1 : 0);  // end of the worker's part
+  emit.list.worker_begin[0] = 0;
+  const auto next_worker = [&] {
+    ++worker;
+    emit.list.worker_begin[worker] = static_cast<i32>(emit.items);
+    boundary += mean + (worker < rest ? 1 : 0);
+  };
+  for (i32 r = 0; r < count; ++r) {
+    const i32 tiles = row_tiles(t, requests[r]);
+    for (i32 head = 0; head < t.num_kv_heads; ++head) {
+      for (i32 tile = 0; tile < tiles; ++tile) {
+        const Unit u = unit_of(t, requests[r], tile);
+        const i64 weight = u.row_count + t.row_overhead;
+        const i64 length = kv_tiles(t, u.kv_begin, u.kv_end);
+        const i64 cost = cost_of(t, u.row_count, length);
+        i64 done = 0;  // KV tiles given out
+        while (worker + 1 < t.workers && boundary < position + cost) {
+          // The boundary falls behind `inside` KV tiles of this unit, to the nearest tile.
+          const i64 inside = (boundary - position - t.item_overhead * weight + weight / 2) / weight;
+          const i64 cut = inside < length ? inside : length;
+          if (cut == length) break;  // nearer to the unit's end: the next worker begins behind it
+          if (cut > done) {
+            emit.part(r, head, u, static_cast<i32>(u.kv_begin + done * t.tile_kv),
+                      static_cast<i32>(u.kv_begin + cut * t.tile_kv));
+            done = cut;
+          }
+          next_worker();
+        }
+        emit.part(r, head, u, static_cast<i32>(u.kv_begin + done * t.tile_kv), u.kv_end);
+        emit.end_unit(r, head, u);
+        position += cost;
+        while (worker + 1 < t.workers && boundary <= position) next_worker();
+      }
+    }
+  }
+  while (worker + 1 < t.workers) next_worker();
+  emit.list.worker_begin[t.workers] = static_cast<i32>(emit.items);
+}
+
+/// Units whole, or cut at the multiples of fixed_split_kv.
+WF_BOTH void cut_fixed(const PlanTraits& t, const Request* requests, i32 count, Emitter& emit) {
+  for (i32 r = 0; r < count; ++r) {
+    for (i32 head = 0; head < t.num_kv_heads; ++head) {
+      for (i32 tile = 0; tile < row_tiles(t, requests[r]); ++tile) {
+        const Unit u = unit_of(t, requests[r], tile);
+        i64 from = u.kv_begin;
+        if (t.fixed_split_kv > 0 && t.allow_split != 0) {
+          for (i64 cut = (from / t.fixed_split_kv + 1) * t.fixed_split_kv; cut < u.kv_end;
+               cut += t.fixed_split_kv) {
+            emit.part(r, head, u, static_cast<i32>(from), static_cast<i32>(cut));
+            from = cut;
+          }
+        }
+        emit.part(r, head, u, static_cast<i32>(from), u.kv_end);
+        emit.end_unit(r, head, u);
+      }
+    }
+  }
+}
+
+/// A binary heap over `size` positions by `before(a, b)`; moves position 0 down to its place.
+template <class Before, class Swap>
+WF_BOTH void sift_down(i32 at, i32 size, Before&& before, Swap&& swap) {
+  for (;;) {
+    const i32 left = 2 * at + 1;
+    if (left >= size) return;
+    const i32 child = left + 1 < size && before(left + 1, left) ? left + 1 : left;
+    if (!before(child, at)) return;
+    swap(at, child);
+    at = child;
+  }
+}
+
+/// Scratch of assign_longest_first.
+struct AssignScratch {
+  WorkItem* items;  // [items]
+  i32* order;       // [items]
+  i32* worker;      // [items]
+  i64* load;        // [workers]
+  i32* heap;        // [workers]
+};
+
+/// Gives the items, longest first, to the least loaded worker; ties go to the lower index.
+WF_BOTH void assign_longest_first(const PlanTraits& t, WorkList& list, const AssignScratch& s) {
+  const i32 n = list.item_count;
+  const auto cost = [&](i32 item) {
+    const WorkItem& w = list.items[item];
+    return cost_of(t, w.row_count, kv_tiles(t, w.kv_begin, w.kv_end));
+  };
+  for (i32 i = 0; i < n; ++i) s.order[i] = i;
+  const auto swap_order = [&](i32 a, i32 b) {
+    const i32 keep = s.order[a];
+    s.order[a] = s.order[b];
+    s.order[b] = keep;
+  };
+  // Heap sort with the shortest item on top leaves the longest first.
+  const auto shorter = [&](i32 a, i32 b) {
+    const i64 ca = cost(s.order[a]), cb = cost(s.order[b]);
+    return ca != cb ? ca < cb : s.order[a] > s.order[b];
+  };
+  for (i32 i = n / 2 - 1; i >= 0; --i) sift_down(i, n, shorter, swap_order);
+  for (i32 end = n - 1; end > 0; --end) {
+    swap_order(0, end);
+    sift_down(0, end, shorter, swap_order);
+  }
+  for (i32 w = 0; w < t.workers; ++w) {
+    s.load[w] = 0;
+    s.heap[w] = w;
+  }
+  const auto lighter = [&](i32 a, i32 b) {
+    const i64 la = s.load[s.heap[a]], lb = s.load[s.heap[b]];
+    return la != lb ? la < lb : s.heap[a] < s.heap[b];
+  };
+  const auto swap_heap = [&](i32 a, i32 b) {
+    const i32 keep = s.heap[a];
+    s.heap[a] = s.heap[b];
+    s.heap[b] = keep;
+  };
+  for (i32 w = 0; w <= t.workers; ++w) list.worker_begin[w] = 0;
+  for (i32 i = 0; i < n; ++i) {
+    const i32 item = s.order[i];
+    const i32 w = s.heap[0];
+    s.worker[item] = w;
+    s.load[w] += cost(item);
+    ++list.worker_begin[w + 1];
+    sift_down(0, t.workers, lighter, swap_heap);
+  }
+  for (i32 w = 0; w < t.workers; ++w) list.worker_begin[w + 1] += list.worker_begin[w];
+  for (i32 i = 0; i < n; ++i) s.items[i] = list.items[i];
+  for (i32 w = 0; w < t.workers; ++w) s.heap[w] = list.worker_begin[w];
+  for (i32 i = 0; i < n; ++i) list.items[s.heap[s.worker[i]]++] = s.items[i];
+}
+
+WF_BOTH bool cuts_line(const PlanTraits& t) { return t.allow_split != 0 && t.fixed_split_kv == 0; }
+
+/// Makes the list in the caller's arrays. `scratch` is needed only where cuts_line() is false. On a
+/// status other than ok the counts in `list` are what would have been needed.
+WF_BOTH Status make_work_list(const PlanTraits& t, const Request* requests, i32 count,
+                              const Capacity& capacity, const AssignScratch& scratch,
+                              WorkList& list) {
+  Emitter emit{list, capacity};
+  if (cuts_line(t)) {
+    cut_line(t, requests, count, emit);
+    return emit.finish();
+  }
+  cut_fixed(t, requests, count, emit);
+  const Status status = emit.finish();
+  if (status == Status::ok) assign_longest_first(t, list, scratch);
+  return status;
+}
+
+WF_NAMESPACE_END

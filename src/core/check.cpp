@@ -1,0 +1,97 @@
+#include "core/check.h"
+
+namespace wavefire {
+
+const char* name_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::invalid_argument: return "invalid argument";
+    case ErrorKind::unsupported: return "unsupported";
+    case ErrorKind::out_of_memory: return "out of memory";
+    case ErrorKind::compile: return "compile";
+    case ErrorKind::device: return "device";
+    case ErrorKind::internal: return "internal";
+  }
+  return "unknown";
+}
+
+namespace core {
+
+void fail_argument(std::string_view operation, std::string_view argument, const std::string& value,
+                   const std::string& accepted) {
+  throw Error(ErrorKind::invalid_argument,
+              join(operation, ": '", argument, "' is ", value, "; accepted: ", accepted));
+}
+
+void fail_unsupported(std::string_view operation, const std::string& what) {
+  throw Error(ErrorKind::unsupported, join(operation, ": ", what));
+}
+
+const TensorRule& TensorRule::defined() const {
+  if (!view.defined()) fail_argument(operation, argument, "absent", "a tensor");
+  return *this;
+}
+
+const TensorRule& TensorRule::on_cpu() const {
+  if (view.device.type != DeviceType::cpu) {
+    fail_argument(operation, argument, join("on ", to_string(view.device)),
+                  "a tensor on cpu (this build has no other device)");
+  }
+  return *this;
+}
+
+const TensorRule& TensorRule::dtype(DType accepted) const { return one_of({accepted}); }
+
+const TensorRule& TensorRule::one_of(std::initializer_list<DType> accepted) const {
+  std::string names;
+  for (DType dtype : accepted) {
+    if (view.dtype == dtype) return *this;
+    names += (names.empty() ? "" : ", ") + std::string(wavefire::name_of(dtype));
+  }
+  fail_argument(operation, argument, wavefire::name_of(view.dtype), names);
+}
+
+const TensorRule& TensorRule::rank(int accepted) const {
+  if (view.rank != accepted) {
+    fail_argument(operation, argument, to_string(view), join("rank ", accepted));
+  }
+  return *this;
+}
+
+const TensorRule& TensorRule::shape(std::initializer_list<std::int64_t> accepted) const {
+  bool same = view.rank == static_cast<int>(accepted.size());
+  std::string text;
+  int d = 0;
+  for (std::int64_t extent : accepted) {
+    text += (d > 0 ? ", " : "") + (extent < 0 ? std::string("*") : std::to_string(extent));
+    if (same && extent >= 0 && view.shape[d] != extent) same = false;
+    ++d;
+  }
+  if (!same) fail_argument(operation, argument, to_string(view), join("shape [", text, "]"));
+  return *this;
+}
+
+const TensorRule& TensorRule::last_dim_contiguous() const {
+  if (view.rank > 0 && view.shape[view.rank - 1] > 1 && view.strides[view.rank - 1] != 1) {
+    fail_argument(operation, argument, to_string(view), "a contiguous last dimension (stride 1)");
+  }
+  return *this;
+}
+
+const TensorRule& TensorRule::contiguous() const {
+  if (!view.is_contiguous()) {
+    fail_argument(operation, argument, to_string(view), "a contiguous tensor");
+  }
+  return *this;
+}
+
+const TensorRule& TensorRule::writable() const {
+  for (int d = 0; d < view.rank; ++d) {
+    if (view.shape[d] > 1 && view.strides[d] == 0) {
+      fail_argument(operation, argument, to_string(view), "a tensor whose elements are distinct");
+    }
+  }
+  return *this;
+}
+
+}  // namespace core
+}  // namespace wavefire
