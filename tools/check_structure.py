@@ -45,7 +45,8 @@ MAY_INCLUDE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kernels/tile/**", (DTYPE, "kernels/math/*", *TILE)),
     ("kernels/math/*", TILE),
     ("kernels/schedule/*", ("kernels/math/*", *TILE)),
-    ("kernels/plan/*", (DTYPE, *PLAIN, *TILE)),
+    # Which keys a mask leaves is said once, for the planner and the kernel.
+    ("kernels/plan/*", (DTYPE, "kernels/attention/mask.h", *PLAIN, *TILE)),
     # A loop of its own for one architecture may see that architecture.
     ("kernels/*/{arch}/*", (DTYPE, "kernels/{op}/*", "kernels/math/*", "kernels/schedule/*",
                             "kernels/tile/{arch}/*", *TILE)),
@@ -251,7 +252,10 @@ def cpp_functions(code: str) -> Iterator[tuple[str, int, int]]:
 def brace_kind(header: str, outer: list[str]) -> tuple[str, str]:
     if "function" in outer or "block" in outer:
         return "block", ""
-    noise = r"^\s*#.*$|\balignas\s*\([^)]*\)|\[\[.*?\]\]|__attribute__\s*\(\(.*?\)\)"
+    noise = (
+        r"^\s*#.*$|\balignas\s*\([^)]*\)|\[\[.*?\]\]|__attribute__\s*\(\(.*?\)\)"
+        r"|\b[A-Z][A-Z0-9_]{3,}\s*\([^()]*\)"  # a macro
+    )
     declaration = re.sub(noise, "", header, flags=re.M).strip()
     if re.search(r"\b(namespace|extern)\b[^()]*$", declaration):
         return "scope", ""

@@ -95,10 +95,10 @@ std::vector<i64> worker_loads(const AttentionPlan& plan) {
   return loads;
 }
 
-i64 largest_tile(const AttentionPlan& plan) {
+i64 granularity(const AttentionPlan& plan) {
   i64 tile = 0;
   for (const attention::WorkItem& item : plan.items) {
-    tile = std::max<i64>(tile, item.row_count + plan.traits.row_overhead);
+    tile = std::max(tile, cost_of(plan.traits, item.row_count, 1));
   }
   return tile;
 }

@@ -41,10 +41,10 @@ i64 item_cost(const attention::PlanTraits& traits, const attention::WorkItem& it
 std::vector<i64> worker_loads(const AttentionPlan& plan);
 
 /// The larger of the mean load and the largest piece that cannot be split: no list does better. A
-/// cut line is at most one KV tile of one item (`largest_tile`) above it, so within 1.1 times the
+/// cut line is at most one KV tile of one item (`granularity`) above it, so within 1.1 times the
 /// bound as soon as a worker has ten tiles.
 i64 load_bound(const AttentionPlan& plan);
-i64 largest_tile(const AttentionPlan& plan);
+i64 granularity(const AttentionPlan& plan);
 
 /// One line an item: "worker 0: request 1 head 0 rows [0, 4) keys [0, 128) -> partial 8, join 2".
 std::string to_string(const AttentionPlan& plan);

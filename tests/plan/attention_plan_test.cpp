@@ -92,8 +92,8 @@ void expect_balanced(const AttentionPlan& p) {
   const auto loads = plan::worker_loads(p);
   const i64 longest = *std::max_element(loads.begin(), loads.end());
   const i64 bound = plan::load_bound(p);
-  EXPECT_LE(longest, bound + plan::largest_tile(p)) << plan::to_string(p);
-  if (bound >= 10 * plan::largest_tile(p)) {
+  EXPECT_LE(longest, bound + plan::granularity(p)) << plan::to_string(p);
+  if (bound >= 10 * plan::granularity(p)) {
     EXPECT_LE(longest * 10, bound * 11) << plan::to_string(p);
   }
 }
