@@ -2,7 +2,7 @@
 """Checks that the object files of CPU kernels keep their level's code to themselves.
 
 A function compiled for AVX-512 under a name that another unit defines too may win at link time,
-and then runs on machines without AVX-512 (DESIGN.md, section 3). So an object of a level may define,
+and then runs on machines without AVX-512 (DESIGN.md, section 3). So a level's object may define,
 for the linker to see, its kernel table and names inside the level's own namespace; and it may call
 nothing but the few functions that compilers call by themselves.
 
