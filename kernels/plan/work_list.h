@@ -150,7 +150,8 @@ WF_BOTH void cut_line(const PlanTraits& t, const Request* requests, i32 count, E
           // The boundary falls behind `inside` KV tiles of this unit, to the nearest tile.
           const i64 inside = (boundary - position - t.item_overhead * weight + weight / 2) / weight;
           const i64 cut = inside < length ? inside : length;
-          if (cut == length) break;  // nearer to the unit's end: the next worker begins behind it
+          // Nearer to the unit's end: the next worker begins behind it.
+          if (cut == length && (length > 0 || (boundary - position) * 2 >= cost)) break;
           if (cut > done) {
             emit.part(r, head, u, static_cast<i32>(u.kv_begin + done * t.tile_kv),
                       static_cast<i32>(u.kv_begin + cut * t.tile_kv));
