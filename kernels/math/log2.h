@@ -12,8 +12,10 @@ WF_DEVICE E log_in_units(E x, float ln_to_unit, float power_unit) {
   using T = tile::ElementTraits<E>;
   using Int = typename T::Int;
   const auto tiny = tile::less(x, T::splat(1.17549435e-38f));
+  const auto finite = tile::less(x, T::splat(tile::infinity));
   const E scaled = tile::select(tiny, x * T::splat(16777216.f), x);
-  const Int bits = tile::to_bits(scaled);
+  // What has no logarithm is replaced below; here it must only not overflow the integers.
+  const Int bits = tile::to_bits(tile::select(finite, scaled, T::splat(1.f))) & 0x7fffffff;
   // Moving the mantissa's origin to sqrt 1/2 makes the exponent field the wanted n.
   const Int shifted = bits - T::splat_int(0x3f3504f3);
   const Int n = tile::shift_right_logical(shifted + (127 << 23), 23) - T::splat_int(127);
@@ -30,7 +32,6 @@ WF_DEVICE E log_in_units(E x, float ln_to_unit, float power_unit) {
   r = tile::select(tile::equal(x, T::splat(0.f)), T::splat(-tile::infinity), r);
   r = tile::select(tile::less(x, T::splat(0.f)), T::splat(__builtin_nanf("")), r);
   // Infinity and NaN are their own logarithms.
-  const auto finite = tile::less(x, T::splat(tile::infinity));
   return tile::select(finite, r, x);
 }
 
