@@ -30,6 +30,7 @@ endif()
 if(WAVEFIRE_SANITIZE)
   add_compile_options(-fsanitize=${WAVEFIRE_SANITIZE} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${WAVEFIRE_SANITIZE})
+  add_compile_definitions(WAVEFIRE_SANITIZED)  # for tests that measure time
   if(WAVEFIRE_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()

@@ -241,7 +241,7 @@ TEST(AttentionPlanProperties, ALongBatchIsBalancedWithItsOverheads) {
 }
 
 // The planner's own time for 256 requests x 8 heads; the limit of 50 us holds from Python in an
-// optimised build, here it is ten times that so that sanitizers and busy machines pass.
+// optimised build, here it is ten times that so that busy machines pass, and sanitizers add theirs.
 TEST(AttentionPlan, PlansABatchInMicroseconds) {
   AttentionPlan p;
   p.traits = {.num_kv_heads = 8, .group = 4, .tile_rows = 16, .tile_kv = 64, .workers = 132};
@@ -254,7 +254,11 @@ TEST(AttentionPlan, PlansABatchInMicroseconds) {
         best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   RecordProperty("microseconds", std::to_string(best * 1e6));
+#ifdef WAVEFIRE_SANITIZED
+  EXPECT_LT(best, 5000e-6);
+#else
   EXPECT_LT(best, 500e-6);
+#endif
 }
 
 }  // namespace
