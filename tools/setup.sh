@@ -58,9 +58,13 @@ install_packages() {
     sudo=(sudo)
   fi
   say "installing ${packages[*]}"
-  "${sudo[@]}" apt-get update -qq
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "${packages[@]}" >&2
+  mkdir -p "$cache"
+  if ! { "${sudo[@]}" apt-get update &&
+         "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+           apt-get install -y --no-install-recommends "${packages[@]}"; } >"$cache/apt.log" 2>&1; then
+    tail -n 20 "$cache/apt.log" >&2
+    fail "apt-get failed; all of its output is in $cache/apt.log"
+  fi
 }
 
 install_set() {  # install_set <environment> <set>
