@@ -17,7 +17,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-COMPILER_CALLS = {"memcpy", "memmove", "memset", "memcmp", "_GLOBAL_OFFSET_TABLE_"}
+# fmaf: what a fused multiply-add is on the scalar level, where the processor may have none.
+COMPILER_CALLS = {"memcpy", "memmove", "memset", "memcmp", "_GLOBAL_OFFSET_TABLE_", "fmaf"}
 
 
 def mangled(*names: str) -> str:

@@ -11,6 +11,10 @@
 
 namespace wavefire {
 
+namespace attention {
+struct Params;
+}
+
 enum class KvLayout : unsigned char { nhd, hnd };
 enum class PositionMode : unsigned char { none, rope_llama, alibi };
 
@@ -83,7 +87,8 @@ struct AttentionTensors {
                             // slopes of the paper)
 };
 
-/// Plans once for a batch and runs many times, for instance once a layer.
+/// Plans once for a batch and runs many times, for instance once a layer. run() may be called by
+/// several threads at the same time, plan() by one while nobody runs.
 class BatchAttention {
  public:
   BatchAttention();
@@ -110,6 +115,9 @@ class BatchAttention {
 
  private:
   struct Plan;
+  void adopt(std::unique_ptr<Plan> plan);
+  void launch(const attention::Params& params) const;
+
   std::unique_ptr<Plan> plan_;
 };
 

@@ -7,8 +7,8 @@
 
 WF_NAMESPACE_BEGIN(attention)
 
-/// The keys [low, high) that query token `token` of a request sees by position, low <= high. `Masks` is
-/// anything with `causal` and `window_left`: Params or PlanTraits.
+/// The keys [low, high) that query token `token` of a request sees by position, low <= high.
+/// `Masks` is anything with `causal` and `window_left`: Params or PlanTraits.
 struct Visible {
   i32 low;
   i32 high;

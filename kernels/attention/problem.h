@@ -48,8 +48,8 @@ struct Join {
 
 /// What of a problem decides how the work is cut. Lengths are per request.
 ///
-/// The cost of an item is (KV tiles + item_overhead) * (rows + row_overhead): a tile costs its rows'
-/// products and a part that does not depend on them (reading and placing K and V).
+/// The cost of an item is (KV tiles + item_overhead) * (rows + row_overhead): a tile costs its
+/// rows' products and a part that does not depend on them (reading and placing K and V).
 struct PlanTraits {
   i32 num_kv_heads = 1;    // or bundles of them
   i32 group = 1;           // query heads per KV head

@@ -17,14 +17,10 @@ struct Float8Format {
 
 constexpr Float8Format float8_format(DType dtype) {
   switch (dtype) {
-    case DType::e5m2:
-      return {2, 15, false, true};
-    case DType::e4m3fnuz:
-      return {3, 8, true, false};
-    case DType::e5m2fnuz:
-      return {2, 16, true, false};
-    default:
-      return {3, 7, false, false};
+    case DType::e5m2: return {2, 15, false, true};
+    case DType::e4m3fnuz: return {3, 8, true, false};
+    case DType::e5m2fnuz: return {2, 16, true, false};
+    default: return {3, 7, false, false};
   }
 }
 

@@ -1,0 +1,227 @@
+#include "ops/attention_problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "core/check.h"
+
+namespace wavefire::ops {
+namespace {
+
+constexpr const char* operation = "attention plan";
+
+void require_head_dim(const char* argument, int head_dim) {
+  core::require(head_dim >= 8 && head_dim <= 512 && head_dim % 8 == 0, operation, argument,
+                head_dim, "a multiple of 8 from 8 to 512");
+}
+
+void require_dtype(const char* argument, DType dtype, bool float8) {
+  const bool wide = dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+  core::require(
+      wide || (float8 && is_float8(dtype)), operation, argument, std::string(name_of(dtype)),
+      float8 ? "float32, float16, bfloat16 or a float8 type" : "float32, float16 or bfloat16");
+}
+
+/// A view of host int32 values of rank 1 with any stride.
+struct Ints {
+  const i32* data;
+  i64 stride;
+  i64 size;
+
+  i32 operator[](i64 i) const { return data[i * stride]; }
+};
+
+Ints read_ints(const char* argument, const TensorView& view) {
+  core::check(operation, argument, view).defined().on_cpu().dtype(DType::i32).rank(1);
+  return {view.as<const i32>(), view.strides[0], view.shape[0]};
+}
+
+Ints read_indptr(const char* argument, const TensorView& view, i64 size) {
+  const Ints indptr = read_ints(argument, view);
+  if (size >= 0) {
+    core::require(indptr.size == size, operation, argument, to_string(view),
+                  core::join("shape [", size, "], one more than the batch size"));
+  }
+  core::require(indptr.size >= 1, operation, argument, to_string(view), "at least one entry");
+  core::require(indptr[0] == 0, operation, argument, core::join(indptr[0], " at 0"),
+                "0 as the first entry");
+  for (i64 i = 1; i < indptr.size; ++i) {
+    core::require(indptr[i] >= indptr[i - 1], operation, argument,
+                  core::join(indptr[i], " at ", i, " after ", indptr[i - 1]),
+                  "entries that do not decrease");
+  }
+  return indptr;
+}
+
+void set_queries(AttentionBatch& batch, const Ints& qo_indptr) {
+  batch.requests.resize(static_cast<std::size_t>(qo_indptr.size - 1));
+  for (i64 b = 0; b + 1 < qo_indptr.size; ++b) {
+    attention::Request& request = batch.requests[static_cast<std::size_t>(b)];
+    request.q_begin = qo_indptr[b];
+    request.q_len = qo_indptr[b + 1] - qo_indptr[b];
+  }
+  batch.tokens = qo_indptr[qo_indptr.size - 1];
+}
+
+void set_mask(AttentionBatch& batch, const CustomMask& mask) {
+  if (!mask.bits.defined()) return;
+  core::check(operation, "custom_mask", mask.bits)
+      .on_cpu()
+      .one_of({DType::b1, DType::u8})
+      .rank(1)
+      .contiguous();
+  const bool packed = mask.bits.dtype == DType::u8;
+  Ints indptr{};
+  if (packed) {
+    indptr =
+        read_indptr("custom_mask indptr", mask.indptr, static_cast<i64>(batch.requests.size()) + 1);
+  }
+  i64 bits = 0, bytes = 0;
+  for (std::size_t b = 0; b < batch.requests.size(); ++b) {
+    attention::Request& request = batch.requests[b];
+    const i64 count = i64{request.q_len} * request.kv_len;
+    if (packed) {
+      const i64 given = i64{indptr[static_cast<i64>(b) + 1]} - indptr[static_cast<i64>(b)];
+      core::require(given >= (count + 7) / 8, operation, "custom_mask indptr",
+                    core::join(given, " bytes for request ", b),
+                    core::join("at least ", (count + 7) / 8, " bytes (q_len * kv_len bits)"));
+      request.mask_begin = indptr[static_cast<i64>(b)];
+    } else {
+      request.mask_begin = bytes;
+    }
+    bits += count;
+    bytes += (count + 7) / 8;
+  }
+  const u8* data = mask.bits.as<const u8>();
+  if (packed) {
+    const i64 end = indptr[indptr.size - 1];
+    core::require(mask.bits.shape[0] >= end, operation, "custom_mask", to_string(mask.bits),
+                  core::join("at least ", end, " bytes, the last entry of its indptr"));
+    batch.mask.assign(data, data + end);
+  } else {
+    core::require(mask.bits.shape[0] == bits, operation, "custom_mask", to_string(mask.bits),
+                  core::join("shape [", bits, "], the sum of q_len * kv_len"));
+    batch.mask.assign(static_cast<std::size_t>(bytes), 0);
+    for (const attention::Request& request : batch.requests) {
+      const i64 count = i64{request.q_len} * request.kv_len;
+      for (i64 i = 0; i < count; ++i, ++data) {
+        if (*data != 0) {
+          batch.mask[static_cast<std::size_t>(request.mask_begin + i / 8)] |=
+              static_cast<u8>(1 << i % 8);
+        }
+      }
+    }
+  }
+  // Without a byte there would be no pointer to tell an all-empty mask from none.
+  if (batch.mask.empty()) batch.mask.push_back(0);
+}
+
+}  // namespace
+
+AttentionOptions complete(const AttentionOptions& given) {
+  AttentionOptions o = given;
+  if (o.head_dim_vo == 0) o.head_dim_vo = o.head_dim_qk;
+  core::require(o.num_kv_heads >= 1, operation, "num_kv_heads", o.num_kv_heads, "1 or more");
+  core::require(o.num_qo_heads >= 1 && o.num_qo_heads % o.num_kv_heads == 0, operation,
+                "num_qo_heads", o.num_qo_heads,
+                core::join("a positive multiple of num_kv_heads (", o.num_kv_heads, ")"));
+  require_head_dim("head_dim_qk", o.head_dim_qk);
+  require_head_dim("head_dim_vo", o.head_dim_vo);
+  require_dtype("q_dtype", o.q_dtype, false);
+  require_dtype("kv_dtype", o.kv_dtype, true);
+  require_dtype("o_dtype", o.o_dtype, false);
+  core::require(o.window_left >= -1, operation, "window_left", o.window_left,
+                "-1 (no bound) or more");
+  core::require(std::isfinite(o.logits_soft_cap) && o.logits_soft_cap >= 0, operation,
+                "logits_soft_cap", o.logits_soft_cap, "a finite number, 0 for none");
+  if (!o.sm_scale) o.sm_scale = 1.f / std::sqrt(static_cast<float>(o.head_dim_qk));
+  core::require(std::isfinite(*o.sm_scale), operation, "sm_scale", *o.sm_scale, "a finite number");
+  core::require(std::isfinite(o.rope.scale) && o.rope.scale > 0, operation, "rope_scale",
+                o.rope.scale, "a positive number");
+  core::require(std::isfinite(o.rope.theta) && o.rope.theta > 0, operation, "rope_theta",
+                o.rope.theta, "a positive number");
+  core::require(o.fixed_split_kv >= 0, operation, "fixed_split_kv", o.fixed_split_kv,
+                "0 (as balance asks) or more");
+  core::require(o.workers >= 0, operation, "workers", o.workers,
+                "0 (as many as there are) or more");
+  return o;
+}
+
+AttentionBatch read_batch(const TensorView& qo_indptr_view, const PageTable& pages,
+                          const CustomMask& mask) {
+  AttentionBatch batch;
+  batch.paged = true;
+  core::require(pages.page_size >= 1, operation, "page_size", pages.page_size, "1 or more");
+  batch.page_size = pages.page_size;
+  const Ints qo_indptr = read_indptr("qo_indptr", qo_indptr_view, -1);
+  const Ints indptr = read_indptr("kv_indptr", pages.indptr, qo_indptr.size);
+  const Ints indices = read_ints("kv_indices", pages.indices);
+  const Ints last = read_ints("kv_last_page_len", pages.last_page_len);
+  set_queries(batch, qo_indptr);
+  const i64 entries = indptr[indptr.size - 1];
+  core::require(indices.size >= entries, operation, "kv_indices", to_string(pages.indices),
+                core::join("at least ", entries, " entries, the last of kv_indptr"));
+  core::require(last.size == qo_indptr.size - 1, operation, "kv_last_page_len",
+                to_string(pages.last_page_len),
+                core::join("shape [", qo_indptr.size - 1, "], the batch size"));
+  for (i64 b = 0; b < last.size; ++b) {
+    attention::Request& request = batch.requests[static_cast<std::size_t>(b)];
+    const i64 count = i64{indptr[b + 1]} - indptr[b];
+    request.kv_begin = indptr[b];
+    if (count == 0) continue;  // whatever last_page_len holds
+    core::require(last[b] >= 1 && last[b] <= pages.page_size, operation, "kv_last_page_len",
+                  core::join(last[b], " at ", b),
+                  core::join("1 to page_size (", pages.page_size, ")"));
+    const i64 length = (count - 1) * pages.page_size + last[b];
+    core::require(length <= std::numeric_limits<i32>::max(), operation, "kv_indptr",
+                  core::join(length, " tokens for request ", b), "requests below 2^31 tokens");
+    request.kv_len = static_cast<i32>(length);
+  }
+  batch.page_table.resize(static_cast<std::size_t>(std::max<i64>(entries, 1)));
+  for (i64 i = 0; i < entries; ++i) {
+    core::require(indices[i] >= 0, operation, "kv_indices", core::join(indices[i], " at ", i),
+                  "page indices of 0 or more");
+    batch.page_table[static_cast<std::size_t>(i)] = indices[i];
+    batch.max_page = std::max(batch.max_page, indices[i]);
+  }
+  set_mask(batch, mask);
+  return batch;
+}
+
+AttentionBatch read_batch(const TensorView& qo_indptr_view, const TensorView& kv_indptr_view,
+                          const CustomMask& mask) {
+  AttentionBatch batch;
+  const Ints qo_indptr = read_indptr("qo_indptr", qo_indptr_view, -1);
+  const Ints kv_indptr = read_indptr("kv_indptr", kv_indptr_view, qo_indptr.size);
+  set_queries(batch, qo_indptr);
+  for (i64 b = 0; b + 1 < kv_indptr.size; ++b) {
+    attention::Request& request = batch.requests[static_cast<std::size_t>(b)];
+    request.kv_begin = kv_indptr[b];
+    request.kv_len = kv_indptr[b + 1] - kv_indptr[b];
+  }
+  batch.kv_rows = kv_indptr[kv_indptr.size - 1];
+  set_mask(batch, mask);
+  return batch;
+}
+
+std::vector<float> rope_frequencies(const RopeParameters& rope, int head_dim) {
+  std::vector<float> frequencies(static_cast<std::size_t>(head_dim / 2));
+  for (int i = 0; i < head_dim / 2; ++i) {
+    double f = std::pow(double{rope.theta}, -2.0 * i / head_dim);
+    if (rope.low_freq_factor > 0) {
+      const double low = rope.low_freq_factor, high = rope.high_freq_factor;
+      const double smooth = std::clamp(
+          f * rope.old_context_len / (2 * std::numbers::pi * (high - low)) - 1 / (high / low - 1),
+          0.0, 1.0);
+      f = (1 - smooth) * f / rope.scale + smooth * f;
+    } else {
+      f /= rope.scale;
+    }
+    frequencies[static_cast<std::size_t>(i)] = static_cast<float>(f);
+  }
+  return frequencies;
+}
+
+}  // namespace wavefire::ops

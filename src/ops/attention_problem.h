@@ -1,0 +1,37 @@
+// From the caller's arguments to a validated attention problem.
+#pragma once
+
+#include <vector>
+
+#include "attention/problem.h"
+#include "wavefire/attention.h"
+
+namespace wavefire::ops {
+
+/// Everything of a plan that comes from the caller, checked and copied: the caller's arrays may
+/// change or go away afterwards.
+struct AttentionBatch {
+  std::vector<attention::Request> requests;
+  std::vector<i32> page_table;  // empty: ragged
+  i32 max_page = -1;            // largest page of the table
+  i32 page_size = 1;
+  bool paged = false;
+  i64 tokens = 0;        // query tokens
+  i64 kv_rows = 0;       // ragged: KV rows that the tensors must have
+  std::vector<u8> mask;  // packed bits, every request padded to a byte
+};
+
+/// Checks the options and fills in the defaults. Throws `Error` (invalid_argument).
+AttentionOptions complete(const AttentionOptions& options);
+
+AttentionBatch read_batch(const TensorView& qo_indptr, const PageTable& pages,
+                          const CustomMask& mask);
+AttentionBatch read_batch(const TensorView& qo_indptr, const TensorView& kv_indptr,
+                          const CustomMask& mask);
+
+/// Radians that a position advances pair i by, [head_dim / 2]: theta^(-2i/d) / scale, or
+/// LLaMA 3.1's: with f that frequency (scale 1) and smooth = clamp(f old_context / (2 pi (high -
+/// low)) - 1 / (high / low - 1), 0, 1), (1 - smooth) f / scale + smooth f.
+std::vector<float> rope_frequencies(const RopeParameters& rope, int head_dim);
+
+}  // namespace wavefire::ops

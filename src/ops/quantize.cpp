@@ -1,0 +1,80 @@
+#include "wavefire/quantize.h"
+
+#include "device/cpu/parallel.h"
+#include "ops/rows.h"
+
+namespace wavefire {
+namespace {
+
+void check_source(const char* operation, const TensorView& x) {
+  core::check(operation, "x", x).defined().on_cpu().one_of({DType::b1, DType::u8}).rank(1);
+}
+
+void check_bytes(const char* operation, const TensorView& out, std::int64_t bytes) {
+  core::check(operation, "out", out)
+      .defined()
+      .on_cpu()
+      .dtype(DType::u8)
+      .shape({bytes})
+      .contiguous();
+}
+
+/// Bits [begin, end) of x to bytes from `out` on; the last byte is filled up with zeros.
+void pack(const TensorView& x, std::int64_t begin, std::int64_t end, BitOrder order,
+          std::uint8_t* out) {
+  const auto* bits = x.as<const std::uint8_t>();
+  for (std::int64_t i = begin; i < end; i += 8) {
+    unsigned byte = 0;
+    for (std::int64_t j = 0; j < std::min<std::int64_t>(8, end - i); ++j) {
+      const unsigned set = bits[(i + j) * x.strides[0]] != 0 ? 1u : 0u;
+      byte |= set << (order == BitOrder::little ? j : 7 - j);
+    }
+    *out++ = static_cast<std::uint8_t>(byte);
+  }
+}
+
+}  // namespace
+
+void packbits(const TensorView& x, BitOrder order, const TensorView& out) {
+  check_source("packbits", x);
+  const std::int64_t size = x.shape[0], bytes = (size + 7) / 8;
+  check_bytes("packbits", out, bytes);
+  cpu::parallel_ranges(bytes, 65536, [&](std::int64_t begin, std::int64_t end) {
+    pack(x, begin * 8, std::min(end * 8, size), order, out.as<std::uint8_t>() + begin);
+  });
+}
+
+void segment_packbits_indptr(const TensorView& indptr, const TensorView& out_indptr) {
+  constexpr const char* operation = "segment_packbits";
+  ops::check_indptr(operation, "indptr", indptr);
+  core::check(operation, "out_indptr", out_indptr)
+      .defined()
+      .on_cpu()
+      .dtype(DType::i32)
+      .shape({indptr.shape[0]})
+      .writable();
+  std::int64_t bytes = 0;
+  ops::write_int(out_indptr, 0, 0);
+  for (std::int64_t i = 1; i < indptr.shape[0]; ++i) {
+    bytes += (ops::read_int(indptr, i) - ops::read_int(indptr, i - 1) + 7) / 8;
+    ops::write_int(out_indptr, i, bytes);
+  }
+}
+
+void segment_packbits(const TensorView& x, const TensorView& indptr, BitOrder order,
+                      const TensorView& out, const TensorView& out_indptr) {
+  constexpr const char* operation = "segment_packbits";
+  check_source(operation, x);
+  const std::int64_t size = ops::check_indptr(operation, "indptr", indptr);
+  core::require(x.shape[0] >= size, operation, "x", to_string(x),
+                core::join("at least ", size, " elements, the last entry of indptr"));
+  check_bytes(operation, out, ops::check_indptr(operation, "out_indptr", out_indptr));
+  core::require(out_indptr.shape[0] == indptr.shape[0], operation, "out_indptr",
+                to_string(out_indptr), "the shape of 'indptr'");
+  for (std::int64_t i = 0; i + 1 < indptr.shape[0]; ++i) {
+    pack(x, ops::read_int(indptr, i), ops::read_int(indptr, i + 1), order,
+         out.as<std::uint8_t>() + ops::read_int(out_indptr, i));
+  }
+}
+
+}  // namespace wavefire

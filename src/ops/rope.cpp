@@ -1,0 +1,125 @@
+#include "wavefire/rope.h"
+
+#include <vector>
+
+#include "device/cpu/levels.h"
+#include "device/cpu/parallel.h"
+#include "ops/attention_problem.h"
+#include "ops/rows.h"
+
+namespace wavefire {
+namespace {
+
+constexpr const char* operation = "apply_rope";
+
+rope::Heads read_heads(const char* argument, const char* out_argument, const TensorView& in,
+                       const TensorView& out, std::int64_t tokens, std::int64_t head_dim) {
+  core::check(operation, argument, in)
+      .on_cpu()
+      .one_of({DType::f32, DType::f16, DType::bf16})
+      .shape({tokens, -1, head_dim})
+      .last_dim_contiguous();
+  core::check(operation, out_argument, out)
+      .defined()
+      .on_cpu()
+      .dtype(in.dtype)
+      .shape({tokens, in.shape[1], head_dim})
+      .last_dim_contiguous()
+      .writable();
+  return {in.data,
+          out.data,
+          in.strides[0],
+          in.strides[1],
+          out.strides[0],
+          out.strides[1],
+          static_cast<i32>(in.shape[1]),
+          in.dtype};
+}
+
+void launch(const TensorView& q, const TensorView& k, const TensorView& positions,
+            const TensorView* cos_sin, const TensorView& q_out, const TensorView& k_out,
+            const RopeOptions& options) {
+  core::check(operation, "q", q).defined().rank(3);
+  const std::int64_t tokens = q.shape[0], head_dim = q.shape[2];
+  core::require(head_dim >= 2 && head_dim <= rope::max_head_dim, operation, "q", to_string(q),
+                core::join("head dims from 2 to ", rope::max_head_dim));
+  rope::Params p;
+  p.group[0] = read_heads("q", "q_out", q, q_out, tokens, head_dim);
+  if (k.defined()) p.group[1] = read_heads("k", "k_out", k, k_out, tokens, head_dim);
+  p.head_dim = static_cast<i32>(head_dim);
+  p.rotary_dim = options.rotary_dim == 0 ? p.head_dim : options.rotary_dim;
+  core::require(p.rotary_dim % 2 == 0 && p.rotary_dim > 0 && p.rotary_dim <= head_dim, operation,
+                "rotary_dim", p.rotary_dim, core::join("an even number up to ", head_dim));
+  p.interleaved = options.interleaved;
+  core::check(operation, "positions", positions)
+      .defined()
+      .on_cpu()
+      .one_of({DType::i32, DType::i64})
+      .shape({tokens});
+  std::int64_t limit = std::int64_t{1} << 31;
+  std::vector<float> frequencies;
+  if (cos_sin != nullptr) {
+    core::check(operation, "cos_sin_cache", *cos_sin)
+        .defined()
+        .on_cpu()
+        .one_of({DType::f32, DType::f16, DType::bf16})
+        .shape({-1, p.rotary_dim})
+        .last_dim_contiguous();
+    p.cos_sin = cos_sin->data;
+    p.cos_sin_stride = cos_sin->strides[0];
+    p.cos_sin_dtype = cos_sin->dtype;
+    limit = cos_sin->shape[0];
+  } else {
+    frequencies = ops::rope_frequencies(options.frequencies, p.rotary_dim);
+    p.frequency = frequencies.data();
+  }
+  std::vector<i64> at(static_cast<std::size_t>(tokens));
+  for (std::int64_t i = 0; i < tokens; ++i) {
+    at[static_cast<std::size_t>(i)] = ops::read_int(positions, i);
+    core::require(at[static_cast<std::size_t>(i)] >= 0 && at[static_cast<std::size_t>(i)] < limit,
+                  operation, "positions", core::join(at[static_cast<std::size_t>(i)], " at ", i),
+                  core::join("0 to ", limit - 1));
+  }
+  p.positions = at.data();
+  const cpu::RowKernels& kernels = cpu::row_kernels();
+  const std::int64_t width = head_dim * (p.group[0].heads + p.group[1].heads);
+  cpu::parallel_ranges(
+      tokens, ops::rows_per_task(width),
+      [&](std::int64_t begin, std::int64_t end) { kernels.rotate(p, begin, end); });
+}
+
+}  // namespace
+
+void apply_rope(const TensorView& q, const TensorView& k, const TensorView& positions,
+                const TensorView& q_out, const TensorView& k_out, const RopeOptions& options) {
+  launch(q, k, positions, nullptr, q_out, k_out, options);
+}
+
+void apply_rope_with_cache(const TensorView& q, const TensorView& k, const TensorView& positions,
+                           const TensorView& cos_sin, const TensorView& q_out,
+                           const TensorView& k_out, const RopeOptions& options) {
+  launch(q, k, positions, &cos_sin, q_out, k_out, options);
+}
+
+void rope_positions(const TensorView& indptr, const TensorView& offsets,
+                    const TensorView& positions) {
+  const std::int64_t tokens = ops::check_indptr(operation, "indptr", indptr);
+  core::check(operation, "offsets", offsets)
+      .defined()
+      .on_cpu()
+      .one_of({DType::i32, DType::i64})
+      .shape({indptr.shape[0] - 1});
+  core::check(operation, "positions", positions)
+      .defined()
+      .on_cpu()
+      .dtype(DType::i32)
+      .shape({tokens});
+  for (std::int64_t b = 0; b + 1 < indptr.shape[0]; ++b) {
+    const std::int64_t begin = ops::read_int(indptr, b), end = ops::read_int(indptr, b + 1);
+    for (std::int64_t i = begin; i < end; ++i) {
+      ops::write_int(positions, i, ops::read_int(offsets, b) + i - begin);
+    }
+  }
+}
+
+}  // namespace wavefire

@@ -1,0 +1,20 @@
+#include "ops/rows.h"
+
+namespace wavefire::ops {
+
+std::int64_t check_indptr(const char* operation, const char* argument, const TensorView& view) {
+  core::check(operation, argument, view).defined().on_cpu().dtype(DType::i32).rank(1);
+  core::require(view.shape[0] >= 1, operation, argument, to_string(view), "at least one entry");
+  std::int64_t before = 0;
+  core::require(read_int(view, 0) == 0, operation, argument, core::join(read_int(view, 0), " at 0"),
+                "0 as the first entry");
+  for (std::int64_t i = 1; i < view.shape[0]; ++i) {
+    const std::int64_t entry = read_int(view, i);
+    core::require(entry >= before, operation, argument,
+                  core::join(entry, " at ", i, " after ", before), "entries that do not decrease");
+    before = entry;
+  }
+  return before;
+}
+
+}  // namespace wavefire::ops
