@@ -1,4 +1,4 @@
-# Settings that every target of this build shares: language, build type, cache, warnings, sanitizers.
+# What every target of this build shares: language, build type, cache, warnings, sanitizers.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

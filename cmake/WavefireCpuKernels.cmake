@@ -42,7 +42,8 @@ function(wavefire_set_cpu_level target level)
   # -fno-math-errno and the absence of contraction make the arithmetic the one that is written.
   target_compile_options(${target} PRIVATE ${WAVEFIRE_CPU_FLAGS_${level}} -O3 -ffp-contract=off
                                            -fno-math-errno -Wno-psabi)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # its own AVX-512 headers initialise values with themselves
+  # GCC's own AVX-512 headers initialise values with themselves.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(${target} PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)
   endif()
 endfunction()

@@ -1,5 +1,5 @@
-# Installation: the library, its public headers, the kernel headers (a kernel that is compiled at run
-# time includes them) and the package that find_package(wavefire) finds.
+# Installation: the library, its public headers, the kernel headers (a kernel that is compiled at
+# run time includes them) and the package that find_package(wavefire) finds.
 
 include(CMakePackageConfigHelpers)
 

@@ -1,4 +1,4 @@
-# Tests. Every test carries the label `fast` (`make test`, CI, sanitizers) or `slow` (`make test-all`).
+# Tests. Each carries the label `fast` (`make test`, CI, sanitizers) or `slow` (`make test-all`).
 
 # wavefire_add_test(<name> SOURCES <file>... [LIBS <target>...] [ARGS <arg>...] [TIMEOUT <seconds>]
 #                   [SLOW] [EACH_LEVEL])

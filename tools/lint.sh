@@ -16,7 +16,9 @@ check() {  # check <name> <command...>
   fi
 }
 
-clang_format() { git ls-files -z '*.h' '*.cpp' '*.cu' '*.hip' | xargs -0r clang-format --dry-run -Werror; }
+clang_format() {
+  git ls-files -z '*.h' '*.cpp' '*.cu' '*.hip' | xargs -0r clang-format --dry-run -Werror
+}
 
 scripts() {
   local file status=0

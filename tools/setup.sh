@@ -48,22 +48,22 @@ missing_packages() {  # Debian packages for what this machine lacks
 }
 
 install_packages() {
-  local packages=("$@") sudo=()
+  local packages=("$@") root=() log=$cache/apt.log
   if ! command -v apt-get >/dev/null; then
     fail "install what these Debian packages hold, then try again: ${packages[*]}"
   fi
   if [ "$(id -u)" != 0 ]; then
     command -v sudo >/dev/null ||
       fail "neither root nor sudo here; as root run: apt-get install ${packages[*]}"
-    sudo=(sudo)
+    root=(sudo)
   fi
   say "installing ${packages[*]}"
   mkdir -p "$cache"
-  if ! { "${sudo[@]}" apt-get update &&
-         "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-           apt-get install -y --no-install-recommends "${packages[@]}"; } >"$cache/apt.log" 2>&1; then
-    tail -n 20 "$cache/apt.log" >&2
-    fail "apt-get failed; all of its output is in $cache/apt.log"
+  if ! "${root[@]}" apt-get update >"$log" 2>&1 ||
+    ! "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y --no-install-recommends "${packages[@]}" >>"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    fail "apt-get failed; all of its output is in $log"
   fi
 }
 

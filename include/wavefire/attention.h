@@ -116,7 +116,7 @@ class BatchAttention {
  private:
   struct Plan;
   void adopt(std::unique_ptr<Plan> plan);
-  void launch(const attention::Params& params) const;
+  void launch(const attention::Params& common) const;
 
   std::unique_ptr<Plan> plan_;
 };

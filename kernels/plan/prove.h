@@ -6,6 +6,32 @@
 
 WF_NAMESPACE_BEGIN(plan)
 
+/// The items in the planner's order, as indices into `list.items`: those of a cut line are in it;
+/// dealt ones come back by their place on it.
+WF_BOTH void order_items(const PlanTraits& t, const WorkList& list, i32* sorted) {
+  const i32 n = list.item_count;
+  const auto before = [&](i32 a, i32 b) {
+    const WorkItem &x = list.items[a], &y = list.items[b];
+    if (x.request != y.request) return x.request < y.request;
+    if (x.kv_head != y.kv_head) return x.kv_head < y.kv_head;
+    if (x.row_begin != y.row_begin) return x.row_begin < y.row_begin;
+    return x.kv_begin != y.kv_begin ? x.kv_begin < y.kv_begin : x.kv_end < y.kv_end;
+  };
+  for (i32 i = 0; i < n; ++i) sorted[i] = i;
+  if (cuts_line(t)) return;
+  const auto later = [&](i32 a, i32 b) { return before(sorted[b], sorted[a]); };
+  const auto swap = [&](i32 a, i32 b) {
+    const i32 keep = sorted[a];
+    sorted[a] = sorted[b];
+    sorted[b] = keep;
+  };
+  for (i32 i = n / 2 - 1; i >= 0; --i) sift_down(i, n, later, swap);
+  for (i32 end = n - 1; end > 0; --end) {
+    swap(0, end);
+    sift_down(0, end, later, swap);
+  }
+}
+
 /// Walks over the units in the planner's order and over the items of each unit in the order of
 /// their keys. `sorted` [item_count] is scratch.
 ///
@@ -20,29 +46,7 @@ WF_BOTH bool prove(const PlanTraits& t, const Request* requests, i32 count, cons
   for (i32 w = 0; w < t.workers; ++w) {
     if (list.worker_begin[w] > list.worker_begin[w + 1]) return false;
   }
-  // Items in the planner's order: those of a cut line are; dealt ones come back by their place on
-  // it.
-  const auto before = [&](i32 a, i32 b) {
-    const WorkItem &x = list.items[a], &y = list.items[b];
-    if (x.request != y.request) return x.request < y.request;
-    if (x.kv_head != y.kv_head) return x.kv_head < y.kv_head;
-    if (x.row_begin != y.row_begin) return x.row_begin < y.row_begin;
-    return x.kv_begin != y.kv_begin ? x.kv_begin < y.kv_begin : x.kv_end < y.kv_end;
-  };
-  for (i32 i = 0; i < n; ++i) sorted[i] = i;
-  if (!cuts_line(t)) {
-    const auto later = [&](i32 a, i32 b) { return before(sorted[b], sorted[a]); };
-    const auto swap = [&](i32 a, i32 b) {
-      const i32 keep = sorted[a];
-      sorted[a] = sorted[b];
-      sorted[b] = keep;
-    };
-    for (i32 i = n / 2 - 1; i >= 0; --i) sift_down(i, n, later, swap);
-    for (i32 end = n - 1; end > 0; --end) {
-      swap(0, end);
-      sift_down(0, end, later, swap);
-    }
-  }
+  order_items(t, list, sorted);
   i32 at = 0, joins = 0;
   i64 partial = 0;
   for (i32 r = 0; r < count; ++r) {

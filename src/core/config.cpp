@@ -1,5 +1,6 @@
 #include "wavefire/config.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -31,13 +32,10 @@ void check_config(const Config& config) {
 }
 
 int parse_int(const char* variable, const std::string& text) {
-  std::size_t used = 0;
-  try {
-    const int value = std::stoi(text, &used);
-    if (used == text.size()) return value;
-  } catch (const std::exception&) {
-    // Reported below, with the text.
-  }
+  const char* end = text.data() + text.size();
+  int value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && stop == end) return value;
   core::fail_argument("config", variable, "'" + text + "'", "a whole number");
 }
 

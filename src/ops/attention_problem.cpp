@@ -120,8 +120,8 @@ void set_mask(AttentionBatch& batch, const CustomMask& mask) {
 
 }  // namespace
 
-AttentionOptions complete(const AttentionOptions& given) {
-  AttentionOptions o = given;
+AttentionOptions complete(const AttentionOptions& options) {
+  AttentionOptions o = options;
   if (o.head_dim_vo == 0) o.head_dim_vo = o.head_dim_qk;
   core::require(o.num_kv_heads >= 1, operation, "num_kv_heads", o.num_kv_heads, "1 or more");
   core::require(o.num_qo_heads >= 1 && o.num_qo_heads % o.num_kv_heads == 0, operation,

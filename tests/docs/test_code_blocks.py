@@ -1,7 +1,7 @@
 """The code in the documents runs: every block marked `python` or `cpp` is a complete program.
 
-Blocks marked `sh` name commands that exist (tools/check_docs.py knows the Makefile's targets); other
-marks are not code to run.
+Blocks marked `sh` name commands that exist (tools/check_docs.py knows the Makefile's targets);
+other marks are not code to run.
 """
 
 from __future__ import annotations

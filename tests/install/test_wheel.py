@@ -15,10 +15,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_wheel_is_complete(tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, ROOT],
-        check=True,
-    )  # fmt: skip
+    pip_wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    subprocess.run([*pip_wheel, "--wheel-dir", tmp_path, ROOT], check=True)
     (wheel,) = tmp_path.glob("wavefire-*.whl")
     site = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:

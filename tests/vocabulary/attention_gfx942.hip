@@ -6,12 +6,18 @@
 
 namespace wavefire::attention {
 
-constexpr Config config = {.operand = DType::bf16, .tile_rows = 128, .tile_kv = 64, .head_dim_qk = 128,
-                           .head_dim_vo = 128, .stages = 1, .rope = false};
+constexpr Config config = {.operand = DType::bf16,
+                           .tile_rows = 128,
+                           .tile_kv = 64,
+                           .head_dim_qk = 128,
+                           .head_dim_vo = 128,
+                           .stages = 1,
+                           .rope = false};
 using AttentionSteps = Steps<tile::Gfx942, config>;
 
-extern "C" WF_GLOBAL __attribute__((amdgpu_flat_work_group_size(256, 256), amdgpu_waves_per_eu(1, 1)))
-void attention_gfx942(const LaunchParams<tile::Gfx942::Tail> params) {
+extern "C" WF_GLOBAL
+    __attribute__((amdgpu_flat_work_group_size(256, 256), amdgpu_waves_per_eu(1, 1))) void
+    attention_gfx942(const LaunchParams<tile::Gfx942::Tail> params) {
   WF_SHARED static AttentionSteps::Shared shared;
   AttentionSteps steps(params, shared);
   attend<tile::Gfx942, schedule::InOrder>(params, tile::Gfx942::worker(), steps);

@@ -6,8 +6,14 @@
 
 namespace wavefire::attention {
 
-constexpr Config config = {.operand = DType::bf16, .tile_rows = 64, .tile_kv = 64, .head_dim_qk = 128,
-                           .head_dim_vo = 128, .stages = 2, .rope = false, .tensor_maps = true};
+constexpr Config config = {.operand = DType::bf16,
+                           .tile_rows = 64,
+                           .tile_kv = 64,
+                           .head_dim_qk = 128,
+                           .head_dim_vo = 128,
+                           .stages = 2,
+                           .rope = false,
+                           .tensor_maps = true};
 using AttentionSteps = Steps<tile::Sm90, config>;
 
 extern "C" WF_GLOBAL void __launch_bounds__(tile::Sm90::block_threads, 1)

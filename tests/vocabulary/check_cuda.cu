@@ -103,7 +103,8 @@ Batch make_batch(const Case& c, std::mt19937& random) {
   for (std::size_t r = 0; r < c.q_len.size(); ++r) {
     b.requests.push_back({b.tokens, entry, 0, c.q_len[r], c.kv_len[r]});
     for (int t = 0; t < c.kv_len[r]; ++t) {
-      const std::size_t slot = std::size_t(b.table[entry + t / c.page_size]) * c.page_size + t % c.page_size;
+      const std::size_t slot =
+          std::size_t(b.table[entry + t / c.page_size]) * c.page_size + t % c.page_size;
       for (std::size_t d = 0; d < row; ++d) {
         b.k[slot * row + d] = to_bf16(normal(random));
         b.v[slot * row + d] = to_bf16(normal(random));
@@ -175,7 +176,8 @@ void compare(const Case& c, const Batch& b, const std::vector<float>& out,
         const auto [low, high] = visible(c, r, t);
         const std::size_t at = std::size_t(r.q_begin + t) * c.qo_heads + h;
         auto row = [&](int j) {
-          const std::size_t slot = std::size_t(b.table[r.kv_begin + j / c.page_size]) * c.page_size + j % c.page_size;
+          const std::size_t slot =
+              std::size_t(b.table[r.kv_begin + j / c.page_size]) * c.page_size + j % c.page_size;
           return (slot * c.kv_heads + h / group) * head_dim;
         };
         double total = 0, top = -INFINITY;
@@ -215,8 +217,8 @@ KvTensorMaps make_maps(const Case& c, const Batch& b, CUdeviceptr k, CUdeviceptr
     const cuuint32_t box[4] = {64, cuuint32_t(std::min(tile_kv, c.page_size)), 1, 1};
     const cuuint32_t steps[4] = {1, 1, 1, 1};
     MUST(cuTensorMapEncodeTiled(reinterpret_cast<CUtensorMap*>(&maps.map[i]),
-                                CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4, as<void>(data[i]), dims, strides,
-                                box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4, as<void>(data[i]), dims,
+                                strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
                                 CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   }
@@ -242,7 +244,8 @@ bool run_case(const Case& c, CUfunction kernel, bool sm90, int threads, int shar
                     l = upload(lse), table = upload(b.table), requests = upload(b.requests),
                     work = upload(items), worker_begin = upload(begin), joins = upload(list.joins),
                     arrivals = upload(std::vector<i32>(list.joins.size() + 1)),
-                    partial_o = upload(std::vector<float>(std::size_t(list.partial_rows) * head_dim, NAN)),
+                    partial_o =
+                        upload(std::vector<float>(std::size_t(list.partial_rows) * head_dim, NAN)),
                     partial_lse = upload(std::vector<float>(list.partial_rows, NAN));
   const i64 row = i64{c.kv_heads} * head_dim;
   p.q = as<void>(q), p.o = as<void>(o), p.lse = as<float>(l);
@@ -265,12 +268,14 @@ bool run_case(const Case& c, CUfunction kernel, bool sm90, int threads, int shar
 
   void* arguments[] = {&p};
   for (int repeat = 0; repeat < 2; ++repeat) {  // the second launch finds the join counters at zero
-    MUST(cuLaunchKernel(kernel, workers, 1, 1, threads, 1, 1, shared_bytes, nullptr, arguments, nullptr));
+    MUST(cuLaunchKernel(kernel, workers, 1, 1, threads, 1, 1, shared_bytes, nullptr, arguments,
+                        nullptr));
     MUST(cuCtxSynchronize());
   }
   if (!out.empty()) MUST(cuMemcpyDtoH(out.data(), o, out.size() * 4));
   if (!lse.empty()) MUST(cuMemcpyDtoH(lse.data(), l, lse.size() * 4));
-  for (CUdeviceptr d : {q, k, v, o, l, table, requests, work, worker_begin, joins, arrivals, partial_o, partial_lse}) {
+  for (CUdeviceptr d : {q, k, v, o, l, table, requests, work, worker_begin, joins, arrivals,
+                        partial_o, partial_lse}) {
     MUST(cuMemFree(d));
   }
   double out_error = 0, lse_error = 0;

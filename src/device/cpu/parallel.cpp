@@ -57,7 +57,7 @@ std::string mapped_runtime() {
         const char* slash = std::strrchr(info->dlpi_name, '/');
         const std::string_view name = slash != nullptr ? slash + 1 : info->dlpi_name;
         for (std::string_view prefix : {"libgomp", "libiomp5", "libomp"}) {
-          if (name.substr(0, prefix.size()) == prefix && name.find(".so") != name.npos) {
+          if (name.starts_with(prefix) && name.find(".so") != std::string_view::npos) {
             *static_cast<std::string*>(data) = info->dlpi_name;
             return 1;
           }
