@@ -1,0 +1,235 @@
+"""What the attention wrappers share: one planned batch over the library's BatchAttention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._library import function
+from ._tensors import dtype_code, dtype_name, empty, require_shape, scale
+
+_create = function("attention_create")
+_destroy = function("attention_destroy")
+_plan = function("attention_plan")
+_run = function("attention_run")
+_workspace_bytes = function("attention_workspace_bytes")
+
+POSITION_MODES = {"NONE": 0, "ROPE_LLAMA": 1, "ALIBI": 2}
+
+
+def kv_layout_is_hnd(kv_layout: str) -> bool:
+    """Raises ``KeyError`` for other than NHD and HND."""
+    if kv_layout not in ("NHD", "HND"):
+        raise KeyError(f"Invalid kv_layout {kv_layout!r}; accepted: 'NHD', 'HND'")
+    return kv_layout == "HND"
+
+
+def position_mode(name: str) -> int:
+    """Raises ``KeyError`` for an unknown mode."""
+    if name not in POSITION_MODES:
+        raise KeyError(f"Invalid pos_encoding_mode {name!r}; accepted: {', '.join(POSITION_MODES)}")
+    return POSITION_MODES[name]
+
+
+def split_paged_cache(paged_kv_cache: Any, hnd: bool) -> tuple[Any, Any]:
+    """K and V as 4-D tensors from a 5-D cache, a pair, or the forms without a page axis (page size 1)."""
+    if isinstance(paged_kv_cache, (tuple, list)):
+        if len(paged_kv_cache) != 2:
+            raise ValueError(f"paged_kv_cache: {len(paged_kv_cache)} tensors; accepted: a pair (k, v)")
+        k, v = paged_kv_cache
+        if k.ndim == 3:
+            axis = 2 if hnd else 1
+            k, v = _insert_axis(k, axis), _insert_axis(v, axis)
+        return k, v
+    if not hasattr(paged_kv_cache, "ndim"):
+        raise KeyError(f"paged_kv_cache: {type(paged_kv_cache)}; accepted: a tensor or a pair (k, v)")
+    cache = paged_kv_cache
+    if cache.ndim == 4:
+        cache = _insert_axis(cache, 3 if hnd else 2)
+    if cache.ndim != 5 or cache.shape[1] != 2:
+        raise ValueError(
+            f"paged_kv_cache: shape {tuple(cache.shape)}; accepted: [pages, 2, page_size, heads, dim] "
+            "(NHD) or [pages, 2, heads, page_size, dim] (HND)"
+        )
+    return cache[:, 0], cache[:, 1]
+
+
+def _insert_axis(x: Any, axis: int) -> Any:
+    return x[(slice(None),) * axis + (None,)]
+
+
+class Batch:
+    """A planned batch: owns the library's handle and the dtypes and shapes that a run must match."""
+
+    def __init__(self) -> None:
+        self._handle = _create()
+        self.planned = False
+
+    def __del__(self) -> None:
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle is not None:
+            _destroy(handle)
+
+    def plan(
+        self,
+        *,
+        qo_indptr: Any,
+        kv_indptr: Any,
+        kv_indices: Any = None,
+        kv_last_page_len: Any = None,
+        page_size: int = 1,
+        num_qo_heads: int,
+        num_kv_heads: int,
+        head_dim_qk: int,
+        head_dim_vo: int | None = None,
+        hnd: bool = False,
+        causal: bool = False,
+        custom_mask: Any = None,
+        mask_indptr: Any = None,
+        pos_encoding_mode: str = "NONE",
+        window_left: int = -1,
+        logits_soft_cap: float | None = None,
+        sm_scale: float | None = None,
+        rope_scale: float | None = None,
+        rope_theta: float | None = None,
+        q_dtype: object = "float16",
+        kv_dtype: object = None,
+        o_dtype: object = None,
+        fixed_split_kv: int = 0,
+        allow_split: bool = True,
+    ) -> None:
+        kv_dtype = q_dtype if kv_dtype is None else kv_dtype
+        o_dtype = q_dtype if o_dtype is None else o_dtype
+        head_dim_vo = head_dim_qk if head_dim_vo is None else head_dim_vo
+        _plan(
+            self._handle,
+            qo_indptr,
+            kv_indptr,
+            kv_indices,
+            kv_last_page_len,
+            page_size,
+            custom_mask,
+            mask_indptr,
+            num_qo_heads,
+            num_kv_heads,
+            head_dim_qk,
+            head_dim_vo,
+            dtype_code(q_dtype),
+            dtype_code(kv_dtype),
+            dtype_code(o_dtype),
+            hnd,
+            causal,
+            window_left,
+            None if sm_scale is None else float(sm_scale),
+            0.0 if logits_soft_cap is None else float(logits_soft_cap),
+            position_mode(pos_encoding_mode),
+            1.0 if rope_scale is None else float(rope_scale),
+            1e4 if rope_theta is None else float(rope_theta),
+            fixed_split_kv,
+            allow_split,
+        )
+        self.q_dtype, self.o_dtype = dtype_name(q_dtype), dtype_name(o_dtype)
+        self.num_qo_heads, self.head_dim_vo = num_qo_heads, head_dim_vo
+        self.window_left = window_left
+        self.planned = True
+
+    def run(
+        self,
+        operation: str,
+        q: Any,
+        k: Any,
+        v: Any,
+        *,
+        q_scale: Any = None,
+        k_scale: Any = None,
+        v_scale: Any = None,
+        out: Any = None,
+        lse: Any = None,
+        return_lse: bool = False,
+        sinks: Any = None,
+        window_left: int | None = None,
+    ) -> Any:
+        if not self.planned:
+            raise RuntimeError(f"{operation}: run() before plan(); call plan() first")
+        if window_left is not None and window_left != self.window_left:
+            raise ValueError(
+                f"{operation}: 'window_left' is {window_left}; accepted: the planned {self.window_left}"
+            )
+        if dtype_name(q.dtype) != self.q_dtype:
+            raise ValueError(
+                f"{operation}: The dtype of q {q.dtype} does not match the q_data_type "
+                f"{self.q_dtype} specified in plan function."
+            )
+        shape = (q.shape[0], self.num_qo_heads, self.head_dim_vo)
+        if out is None:
+            out = empty(q, shape, self.o_dtype)
+        else:
+            require_shape(operation, "out", out, shape, self.o_dtype)
+        if return_lse and lse is None:
+            lse = empty(q, shape[:2], "float32")
+        elif lse is not None:
+            require_shape(operation, "lse", lse, shape[:2], "float32")
+        q_value, q_heads = scale(operation, "q_scale", q_scale)
+        k_value, k_heads = scale(operation, "k_scale", k_scale)
+        v_value, v_heads = scale(operation, "v_scale", v_scale)
+        _run(
+            self._handle, q, k, v, out, lse if return_lse else None, q_value, k_value, v_value,
+            q_heads, k_heads, v_heads, sinks, None,
+        )  # fmt: skip
+        return (out, lse) if return_lse else out
+
+    def workspace_bytes(self) -> int:
+        return int(_workspace_bytes(self._handle))
+
+
+def single(
+    operation: str,
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    kv_layout: str,
+    return_lse: bool,
+    custom_mask: Any = None,
+    packed_custom_mask: Any = None,
+    causal: bool = False,
+    o_dtype: object = None,
+    scales: tuple[Any, Any, Any] = (None, None, None),
+    **options: Any,
+) -> Any:
+    """One request over contiguous rows; q [qo_len, heads, head_dim]."""
+    hnd = kv_layout_is_hnd(kv_layout)
+    kv_len = k.shape[1 if hnd else 0]
+    if v.shape[1 if hnd else 0] != kv_len:
+        raise ValueError(f"{operation}: 'v' has shape {tuple(v.shape)}; accepted: the rows of 'k' ({kv_len})")
+    mask, mask_indptr = packed_custom_mask, None
+    if packed_custom_mask is not None:
+        mask_indptr = np.array([0, packed_custom_mask.shape[0]], dtype=np.int32)
+    elif custom_mask is not None:
+        if tuple(custom_mask.shape) != (q.shape[0], kv_len):
+            raise ValueError(
+                f"{operation}: 'custom_mask' has shape {tuple(custom_mask.shape)}; "
+                f"accepted: [{q.shape[0]}, {kv_len}]"
+            )
+        mask = custom_mask.reshape(-1)
+    batch = Batch()
+    batch.plan(
+        qo_indptr=np.array([0, q.shape[0]], dtype=np.int32),
+        kv_indptr=np.array([0, kv_len], dtype=np.int32),
+        num_qo_heads=q.shape[1],
+        num_kv_heads=k.shape[0 if hnd else 1],
+        head_dim_qk=q.shape[2],
+        head_dim_vo=v.shape[2],
+        hnd=hnd,
+        causal=causal and mask is None,
+        custom_mask=mask,
+        mask_indptr=mask_indptr,
+        q_dtype=q.dtype,
+        kv_dtype=k.dtype,
+        o_dtype=o_dtype,
+        **options,
+    )
+    return batch.run(
+        operation, q, k, v, q_scale=scales[0], k_scale=scales[1], v_scale=scales[2], return_lse=return_lse
+    )

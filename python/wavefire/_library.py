@@ -1,0 +1,44 @@
+"""Finds and loads the compiled library. Nothing here needs PyTorch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import tvm_ffi
+
+
+def _library_path() -> Path:
+    override = os.environ.get("WAVEFIRE_LIBRARY")
+    candidates = [Path(override)] if override else []
+    candidates += sorted((Path(__file__).parent / "lib").glob("libwavefire_ffi.*"))
+    for path in candidates:
+        if path.exists():
+            return path
+    raise ImportError(
+        "wavefire: the compiled library is missing: looked for "
+        + ", ".join(str(p) for p in candidates or [Path(__file__).parent / "lib"])
+        + "; build the package (pip install .) or set WAVEFIRE_LIBRARY"
+    )
+
+
+library: Any = tvm_ffi.load_module(str(_library_path()))
+
+
+def function(name: str) -> Any:
+    """The exported function of that name."""
+    return library.get_function(name)
+
+
+__version__: str = str(function("library_version")())
+
+
+def configure(**settings: object) -> None:
+    """Changes settings of the process: ``cpu_level``, ``parallel``, ``num_threads``, ``log_level``.
+
+    The same as the environment variables ``WAVEFIRE_CPU_LEVEL`` and so on, which are read once, at the
+    first operation. Raises ``ValueError`` for an unknown setting or value.
+    """
+    for name, value in settings.items():
+        function("set_config_value")(name, str(value))

@@ -1,0 +1,105 @@
+"""Tensors of the caller's framework: dtypes, allocation, conversion of arguments.
+
+PyTorch is used only when the caller passes its tensors; NumPy arrays work without it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ._library import function
+
+DTYPE_NAMES: tuple[str, ...] = tuple(str(name) for name in function("dtype_names")())
+DTYPE_CODES: dict[str, int] = {name: code for code, name in enumerate(DTYPE_NAMES)}
+
+
+def is_torch(x: object) -> bool:
+    """True for a PyTorch tensor; never imports PyTorch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def dtype_name(dtype: object) -> str:
+    """The name of a dtype given as a string, a torch dtype, a NumPy dtype or type."""
+    name = dtype if isinstance(dtype, str) else str(dtype)
+    name = name.removeprefix("torch.")
+    if name in DTYPE_CODES:
+        return name
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        pass
+    if name in DTYPE_CODES:
+        return name
+    raise TypeError(f"dtype: got {dtype!r}; accepted: {', '.join(DTYPE_NAMES)}")
+
+
+def dtype_code(dtype: object) -> int:
+    """The library's number of a dtype."""
+    return DTYPE_CODES[dtype_name(dtype)]
+
+
+def empty(like: Any, shape: tuple[int, ...], dtype: object = None) -> Any:
+    """An uninitialised tensor of the framework and device of `like`."""
+    if is_torch(like):
+        torch = sys.modules["torch"]
+        chosen = like.dtype if dtype is None else getattr(torch, dtype_name(dtype))
+        return torch.empty(shape, dtype=chosen, device=like.device)
+    return np.empty(shape, dtype=like.dtype if dtype is None else np.dtype(dtype_name(dtype)))
+
+
+def empty_like(x: Any) -> Any:
+    """A contiguous tensor of the same shape and dtype."""
+    return empty(x, tuple(x.shape))
+
+
+def host_int32(operation: str, argument: str, x: Any) -> Any:
+    """Index data as int32 on the host. Raises ``ValueError`` for other than 32- or 64-bit integers."""
+    if is_torch(x):
+        torch = sys.modules["torch"]
+        if x.dtype not in (torch.int32, torch.int64):
+            raise ValueError(f"{operation}: '{argument}' is {x.dtype}; accepted: int32 or int64")
+        return x.to(device="cpu", dtype=torch.int32)
+    array = np.asarray(x)
+    if array.size == 0:
+        return array.astype(np.int32)
+    if array.dtype not in (np.int32, np.int64):
+        raise ValueError(f"{operation}: '{argument}' is {array.dtype}; accepted: int32 or int64")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def value_and_rows(x: Any, default: float) -> tuple[float, Any]:
+    """A parameter that is a number for all rows, or a tensor with one for each."""
+    if x is None:
+        return default, None
+    if is_torch(x) or isinstance(x, np.ndarray):
+        return default, x
+    return float(x), None
+
+
+def scale(operation: str, argument: str, x: Any) -> tuple[float, Any]:
+    """A scale per tensor (number or tensor of one element), or a tensor of one per head."""
+    if x is None:
+        return 1.0, None
+    if is_torch(x) or isinstance(x, np.ndarray):
+        if x.ndim > 1:
+            raise ValueError(
+                f"{operation}: '{argument}' has shape {tuple(x.shape)}; accepted: a number, "
+                "one element, or one per head"
+            )
+        if x.ndim == 0 or x.shape[0] == 1:
+            return float(x), None
+        return 1.0, x
+    return float(x), None
+
+
+def require_shape(operation: str, argument: str, x: Any, shape: tuple[int, ...], dtype: object) -> None:
+    """Checks an output given by the caller."""
+    if tuple(x.shape) != shape or dtype_name(x.dtype) != dtype_name(dtype):
+        raise ValueError(
+            f"{operation}: '{argument}' is {dtype_name(x.dtype)}{list(x.shape)}; "
+            f"accepted: {dtype_name(dtype)}{list(shape)}"
+        )

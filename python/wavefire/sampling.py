@@ -1,0 +1,258 @@
+"""Sampling from logits and probabilities (FlashInfer's ``flashinfer.sampling``).
+
+Every draw uses one uniform number of Philox, keyed by a seed and (offset, row). Seed and offset come
+from ``seed`` and ``offset``, or from ``generator`` (PyTorch's or NumPy's), or from the framework's
+default generator, which then moves on: ``torch.manual_seed`` makes a run repeatable.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ._library import function
+from ._tensors import dtype_name, empty, empty_like, is_torch, value_and_rows
+
+_sample = function("sample")
+_softmax = function("softmax")
+_renormalize = function("renormalize")
+_mask_logits = function("mask_logits")
+
+_numpy_generator = np.random.default_rng()
+
+
+def _seed_and_offset(like: Any, generator: Any, seed: Any, offset: Any) -> tuple[int, int]:
+    if seed is not None:
+        value = int(seed.reshape(-1)[0]) if hasattr(seed, "reshape") else int(seed)
+        return value, 0 if offset is None else int(offset)
+    if offset is not None:
+        raise ValueError("sampling: 'offset' is given without 'seed'; accepted: both or neither")
+    if is_torch(like):
+        torch = sys.modules["torch"]
+        drawn = torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64, generator=generator)
+        return int(drawn), 0
+    source = _numpy_generator if generator is None else generator
+    return int(source.integers(-(2**63), 2**63 - 1)), 0
+
+
+def _check_nan(operation: str, x: Any, check_nan: bool) -> None:
+    if check_nan and bool((x != x).any()):
+        raise ValueError(f"{operation}: Input probs contains NaN.")
+
+
+def _parameter(operation: str, name: str, x: Any, default: float, rows: int) -> tuple[float, Any]:
+    value, tensor = value_and_rows(x, default)
+    if tensor is not None:
+        if tensor.ndim != 1:
+            raise ValueError(
+                f"{operation}: Expected a 1D tensor of shape (batch_size,) or scalar for {name}, "
+                f"got shape {tuple(tensor.shape)}"
+            )
+        if tensor.shape[0] != rows:
+            raise ValueError(
+                f"{operation}: Sampling parameter tensor batch size mismatch: {name} has "
+                f"{tensor.shape[0]} entries; accepted: {rows}"
+            )
+        if dtype_name(tensor.dtype) not in ("float32", "int32", "int64"):
+            tensor = tensor.float() if is_torch(tensor) else tensor.astype(np.float32)
+    return value, tensor
+
+
+def _draw(
+    operation: str, weights: Any, *, logits: bool, indices: Any, generator: Any, check_nan: bool,
+    seed: Any, offset: Any, return_valid: bool = False, top_k: Any = None, top_p: Any = None,
+    min_p: Any = None, top_k_first: bool = False,
+) -> Any:  # fmt: skip
+    _check_nan(operation, weights, check_nan)
+    rows = weights.shape[0] if indices is None else indices.shape[0]
+    k, ks = _parameter(operation, "top_k", top_k, 0, rows)
+    p, ps = _parameter(operation, "top_p", top_p, 1.0, rows)
+    m, ms = _parameter(operation, "min_p", min_p, 0.0, rows)
+    if top_k is not None and ks is None and k < 1:
+        raise ValueError(f"{operation}: 'top_k' is {top_k}; accepted: 1 or more")
+    samples = empty(weights, (rows,), "int32" if indices is None else indices.dtype)
+    valid = empty(weights, (rows,), "bool") if return_valid else None
+    seed, offset = _seed_and_offset(weights, generator, seed, offset)
+    _sample(weights, logits, indices, k, ks, p, ps, m, ms, top_k_first, seed, offset, samples, valid)
+    return (samples, valid) if return_valid else samples
+
+
+def softmax(logits: Any, temperature: Any = None, enable_pdl: bool | None = None) -> Any:
+    """``softmax(logits / temperature)`` in float32; temperature a positive number or one per row."""
+    out = empty(logits, tuple(logits.shape), "float32")
+    value, rows = _parameter("softmax", "temperature", temperature, 1.0, logits.shape[0])
+    _softmax(logits, value, rows, out)
+    return out
+
+
+def sampling_from_logits(
+    logits: Any,
+    indices: Any = None,
+    deterministic: bool = True,
+    generator: Any = None,
+    check_nan: bool = False,
+    seed: Any = None,
+    offset: Any = None,
+) -> Any:
+    """A token per row of ``logits [batch, vocab]``, distributed as their softmax; int32 ``[batch]``.
+
+    ``indices [samples]`` names the row of each sample (and gives the result its dtype).
+    """
+    return _draw(
+        "sampling_from_logits", logits, logits=True, indices=indices, generator=generator,
+        check_nan=check_nan, seed=seed, offset=offset,
+    )  # fmt: skip
+
+
+def sampling_from_probs(
+    probs: Any,
+    indices: Any = None,
+    deterministic: bool = True,
+    generator: Any = None,
+    check_nan: bool = False,
+    seed: Any = None,
+    offset: Any = None,
+    return_valid: bool = False,
+) -> Any:
+    """A token per row of ``probs [batch, vocab]`` (they need not sum to one)."""
+    return _draw(
+        "sampling_from_probs", probs, logits=False, indices=indices, generator=generator,
+        check_nan=check_nan, seed=seed, offset=offset, return_valid=return_valid,
+    )  # fmt: skip
+
+
+def top_p_sampling_from_probs(
+    probs: Any,
+    top_p: Any,
+    indices: Any = None,
+    deterministic: bool = True,
+    generator: Any = None,
+    check_nan: bool = False,
+    seed: Any = None,
+    offset: Any = None,
+    return_valid: bool = False,
+) -> Any:
+    """From the fewest largest probabilities whose sum reaches ``top_p`` (ties with the last stay)."""
+    return _draw(
+        "top_p_sampling_from_probs", probs, logits=False, indices=indices, generator=generator,
+        check_nan=check_nan, seed=seed, offset=offset, return_valid=return_valid, top_p=top_p,
+    )  # fmt: skip
+
+
+def top_k_sampling_from_probs(
+    probs: Any,
+    top_k: Any,
+    indices: Any = None,
+    deterministic: bool = True,
+    generator: Any = None,
+    check_nan: bool = False,
+    seed: Any = None,
+    offset: Any = None,
+    return_valid: bool = False,
+) -> Any:
+    """From the ``top_k`` largest probabilities (ties with the last stay)."""
+    return _draw(
+        "top_k_sampling_from_probs", probs, logits=False, indices=indices, generator=generator,
+        check_nan=check_nan, seed=seed, offset=offset, return_valid=return_valid, top_k=top_k,
+    )  # fmt: skip
+
+
+def min_p_sampling_from_probs(
+    probs: Any,
+    min_p: Any,
+    indices: Any = None,
+    deterministic: bool = True,
+    generator: Any = None,
+    check_nan: bool = False,
+    seed: Any = None,
+    offset: Any = None,
+    return_valid: bool = False,
+) -> Any:
+    """From the probabilities of at least ``min_p`` times the row's largest."""
+    return _draw(
+        "min_p_sampling_from_probs", probs, logits=False, indices=indices, generator=generator,
+        check_nan=check_nan, seed=seed, offset=offset, return_valid=return_valid, min_p=min_p,
+    )  # fmt: skip
+
+
+def _order(operation: str, filter_apply_order: str) -> bool:
+    if filter_apply_order not in ("top_k_first", "joint"):
+        raise ValueError(
+            f"{operation}: Invalid filter_apply_order: {filter_apply_order}; accepted: top_k_first, joint"
+        )
+    return filter_apply_order == "top_k_first"
+
+
+def top_k_top_p_sampling_from_probs(
+    probs: Any,
+    top_k: Any,
+    top_p: Any,
+    indices: Any = None,
+    filter_apply_order: str = "top_k_first",
+    deterministic: bool = True,
+    generator: Any = None,
+    check_nan: bool = False,
+    seed: Any = None,
+    offset: Any = None,
+    return_valid: bool = False,
+) -> Any:
+    """Both filters: ``top_k_first`` counts top_p of what top_k left, ``joint`` of the whole."""
+    operation = "top_k_top_p_sampling_from_probs"
+    return _draw(
+        operation, probs, logits=False, indices=indices, generator=generator, check_nan=check_nan,
+        seed=seed, offset=offset, return_valid=return_valid, top_k=top_k, top_p=top_p,
+        top_k_first=_order(operation, filter_apply_order),
+    )  # fmt: skip
+
+
+def top_k_top_p_sampling_from_logits(
+    logits: Any,
+    top_k: Any,
+    top_p: Any,
+    indices: Any = None,
+    filter_apply_order: str = "top_k_first",
+    deterministic: bool = True,
+    generator: Any = None,
+    check_nan: bool = False,
+    seed: Any = None,
+    offset: Any = None,
+) -> Any:
+    """``top_k_top_p_sampling_from_probs`` of the softmax, in one pass."""
+    operation = "top_k_top_p_sampling_from_logits"
+    return _draw(
+        operation, logits, logits=True, indices=indices, generator=generator, check_nan=check_nan,
+        seed=seed, offset=offset, top_k=top_k, top_p=top_p,
+        top_k_first=_order(operation, filter_apply_order),
+    )  # fmt: skip
+
+
+def top_p_renorm_probs(probs: Any, top_p: Any, is_deterministic: bool = False) -> Any:
+    """Zeroes what top_p drops and scales the rest to sum to one. Always deterministic."""
+    out = empty_like(probs)
+    p, ps = _parameter("top_p_renorm_probs", "top_p", top_p, 1.0, probs.shape[0])
+    _renormalize(probs, 0, None, p, ps, out)
+    return out
+
+
+def top_k_renorm_probs(probs: Any, top_k: Any) -> Any:
+    """Zeroes what top_k drops and scales the rest to sum to one."""
+    out = empty_like(probs)
+    k, ks = _parameter("top_k_renorm_probs", "top_k", top_k, 0, probs.shape[0])
+    if ks is None and k < 1:
+        raise ValueError(f"top_k_renorm_probs: 'top_k' is {top_k}; accepted: 1 or more")
+    _renormalize(probs, k, ks, 1.0, None, out)
+    return out
+
+
+def top_k_mask_logits(logits: Any, top_k: Any) -> Any:
+    """The ``top_k`` largest logits (ties with the last stay), the others -inf."""
+    out = empty_like(logits)
+    k, ks = _parameter("top_k_mask_logits", "top_k", top_k, 0, logits.shape[0])
+    _mask_logits(logits, k, ks, out)
+    return out
+
+
+top_p_renorm_prob = top_p_renorm_probs
+top_k_renorm_prob = top_k_renorm_probs

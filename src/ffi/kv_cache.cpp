@@ -1,0 +1,151 @@
+// The KV cache manager and the process's settings for Python.
+#include "wavefire/kv_cache.h"
+
+#include <tvm/ffi/container/array.h>
+
+#include "ffi/tensors.h"
+#include "wavefire/config.h"
+#include "wavefire/version.h"
+
+namespace wavefire::bindings {
+namespace {
+
+using Ints = tvm::ffi::Array<std::int64_t>;
+
+KvCache& cache(std::int64_t handle) { return *reinterpret_cast<KvCache*>(handle); }
+
+/// A contiguous i32 tensor as tokens.
+std::span<const std::int32_t> tokens_of(const Tensor& tensor) {
+  const TensorView view = view_of(tensor);
+  if (view.rank != 1 || view.dtype != DType::i32 || !view.is_contiguous()) {
+    throw Error(ErrorKind::invalid_argument, "KvCache: 'tokens' is " + to_string(view) +
+                                                 "; accepted: contiguous int32 of rank 1");
+  }
+  return {view.as<const std::int32_t>(), static_cast<std::size_t>(view.shape[0])};
+}
+
+Ints to_array(const auto& values) {
+  Ints result;
+  for (const auto value : values) result.push_back(static_cast<std::int64_t>(value));
+  return result;
+}
+
+std::int64_t kv_cache_create(std::int64_t num_pages, std::int64_t page_size, bool share_prefixes) {
+  return guarded([&] {
+    return reinterpret_cast<std::int64_t>(
+        new KvCache({num_pages, static_cast<int>(page_size), share_prefixes}));
+  });
+}
+void kv_cache_destroy(std::int64_t handle) { delete &cache(handle); }
+
+Ints kv_cache_create_sequence(std::int64_t handle, Tensor tokens) {
+  return guarded([&] {
+    const KvCache::Created created = cache(handle).create(tokens_of(tokens));
+    return Ints{created.id, created.cached_tokens};
+  });
+}
+
+/// Copies as (from, to, tokens) one after the other.
+Ints kv_cache_append(std::int64_t handle, std::int64_t id, Tensor tokens) {
+  return guarded([&] {
+    Ints result;
+    for (const PageCopy& copy : cache(handle).append(id, tokens_of(tokens))) {
+      for (std::int32_t value : {copy.from, copy.to, copy.tokens}) result.push_back(value);
+    }
+    return result;
+  });
+}
+
+void kv_cache_truncate(std::int64_t handle, std::int64_t id, std::int64_t length) {
+  guarded([&] { cache(handle).truncate(id, length); });
+}
+std::int64_t kv_cache_fork(std::int64_t handle, std::int64_t id) {
+  return guarded([&] { return cache(handle).fork(id); });
+}
+void kv_cache_commit(std::int64_t handle, std::int64_t id, std::int64_t length) {
+  guarded([&] { cache(handle).commit(id, length); });
+}
+void kv_cache_release(std::int64_t handle, std::int64_t id) {
+  guarded([&] { cache(handle).release(id); });
+}
+std::int64_t kv_cache_length(std::int64_t handle, std::int64_t id) {
+  return guarded([&] { return cache(handle).length(id); });
+}
+Ints kv_cache_tokens(std::int64_t handle, std::int64_t id) {
+  return guarded([&] { return to_array(cache(handle).tokens(id)); });
+}
+Ints kv_cache_pages(std::int64_t handle, std::int64_t id) {
+  return guarded([&] { return to_array(cache(handle).pages(id)); });
+}
+std::int64_t kv_cache_pages_needed(std::int64_t handle, std::int64_t id, std::int64_t count) {
+  return guarded([&] { return cache(handle).pages_needed(id, count); });
+}
+void kv_cache_drop_cached(std::int64_t handle) { cache(handle).drop_cached(); }
+
+Ints kv_cache_stats(std::int64_t handle) {
+  const KvCacheStats s = cache(handle).stats();
+  return Ints{s.total, s.free, s.used, s.cached, s.shared, s.sequences, s.tokens};
+}
+
+/// indptr, indices, last_page_len, seq_lens.
+tvm::ffi::Array<Ints> kv_cache_tables(std::int64_t handle, Ints ids) {
+  return guarded([&] {
+    const std::vector<std::int64_t> list(ids.begin(), ids.end());
+    const KvTables t = cache(handle).tables(list);
+    return tvm::ffi::Array<Ints>{to_array(t.indptr), to_array(t.indices), to_array(t.last_page_len),
+                                 to_array(t.seq_lens)};
+  });
+}
+
+tvm::ffi::Array<tvm::ffi::String> dtype_names() {
+  tvm::ffi::Array<tvm::ffi::String> names;
+  for (int code = 0; code < dtype_count; ++code) names.push_back(name_of(static_cast<DType>(code)));
+  return names;
+}
+
+tvm::ffi::String library_version() { return version(); }
+
+void set_config_value(tvm::ffi::String name, tvm::ffi::String value) {
+  guarded([&] {
+    Config settings = config();
+    const std::string key = name, text = value;
+    if (key == "cpu_level") {
+      settings.cpu_level = text;
+    } else if (key == "parallel") {
+      settings.parallel = text;
+    } else if (key == "log_level") {
+      settings.log_level = text;
+    } else if (key == "num_threads") {
+      settings.num_threads = std::stoi(text);
+    } else {
+      throw Error(ErrorKind::invalid_argument,
+                  "configure: '" + key +
+                      "' is no setting; accepted: cpu_level, parallel, "
+                      "log_level, num_threads");
+    }
+    set_config(settings);
+  });
+}
+
+}  // namespace
+
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_create, kv_cache_create);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_destroy, kv_cache_destroy);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_create_sequence, kv_cache_create_sequence);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_append, kv_cache_append);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_truncate, kv_cache_truncate);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_fork, kv_cache_fork);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_commit, kv_cache_commit);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_release, kv_cache_release);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_length, kv_cache_length);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_tokens, kv_cache_tokens);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_pages, kv_cache_pages);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_pages_needed, kv_cache_pages_needed);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_drop_cached, kv_cache_drop_cached);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_stats, kv_cache_stats);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_tables, kv_cache_tables);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(dtype_names, dtype_names);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(library_version, library_version);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(set_config_value, set_config_value);
+
+}  // namespace wavefire::bindings
