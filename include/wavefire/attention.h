@@ -38,12 +38,12 @@ struct AttentionOptions {
   DType kv_dtype = DType::bf16;  // those or any fp8 type
   DType o_dtype = DType::bf16;   // f32, f16 or bf16
   KvLayout kv_layout = KvLayout::nhd;
-  bool causal = false;            // keep kv <= q + kv_len - q_len
-  std::int64_t window_left = -1;  // keep kv >= q + kv_len - q_len - window_left; -1: no bound
-  std::optional<float> sm_scale;  // default 1 / sqrt(head_dim_qk)
-  float logits_soft_cap = 0.f;    // 0: none
+  bool causal = false;              // keep kv <= q + kv_len - q_len
+  std::int64_t window_left = -1;    // keep kv >= q + kv_len - q_len - window_left; -1: no bound
+  std::optional<float> sm_scale{};  // default 1 / sqrt(head_dim_qk)
+  float logits_soft_cap = 0.f;      // 0: none
   PositionMode position_mode = PositionMode::none;
-  RopeParameters rope;
+  RopeParameters rope{};
   int fixed_split_kv =
       0;  // > 0: cut KV ranges at multiples of it, so that results do not depend on the batch
   bool allow_split = true;  // false: never split a KV range
@@ -53,9 +53,9 @@ struct AttentionOptions {
 /// A page table in CSR form. Request b owns indices[indptr[b] .. indptr[b + 1]); the last of its
 /// pages holds last_page_len[b] tokens, 1 to page_size. A request without pages has no tokens.
 struct PageTable {
-  TensorView indptr;         // i32 [batch + 1]
-  TensorView indices;        // i32 [at least indptr[batch]]
-  TensorView last_page_len;  // i32 [batch]
+  TensorView indptr{};         // i32 [batch + 1]
+  TensorView indices{};        // i32 [at least indptr[batch]]
+  TensorView last_page_len{};  // i32 [batch]
   int page_size = 1;
 };
 
@@ -63,28 +63,29 @@ struct PageTable {
 /// packed u8 (little-endian bits, every request padded to a byte) with `indptr` i32 [batch + 1] in
 /// bytes. It combines with `causal` and `window_left`.
 struct CustomMask {
-  TensorView bits;
-  TensorView indptr;
+  TensorView bits{};
+  TensorView indptr{};
 };
 
 /// The tensors of one run. Undefined views are absent.
 struct AttentionTensors {
-  TensorView q;    // [tokens, num_qo_heads, head_dim_qk]
-  TensorView k;    // paged nhd [pages, page_size, num_kv_heads, head_dim_qk], hnd [pages,
-                   // num_kv_heads, page_size, ...]
-  TensorView v;    // ragged nhd [rows, num_kv_heads, head_dim_vo], hnd [num_kv_heads, rows, ...]
-  TensorView out;  // [tokens, num_qo_heads, head_dim_vo]
-  TensorView lse;  // f32 [tokens, num_qo_heads], optional
+  TensorView q{};  // [tokens, num_qo_heads, head_dim_qk]
+  // Paged: nhd [pages, page_size, num_kv_heads, head_dim], hnd [pages, num_kv_heads, page_size,
+  // head_dim]. Ragged: nhd [rows, num_kv_heads, head_dim], hnd [num_kv_heads, rows, head_dim].
+  TensorView k{};
+  TensorView v{};
+  TensorView out{};  // [tokens, num_qo_heads, head_dim_vo]
+  TensorView lse{};  // f32 [tokens, num_qo_heads], optional
   // A second segment of the keys (MLA's rope part); dims of k and k_tail add up to head_dim_qk.
-  TensorView k_tail;
+  TensorView k_tail{};
   float q_scale = 1.f, k_scale = 1.f, v_scale = 1.f;
-  TensorView q_head_scale;  // f32 [num_qo_heads], optional, multiplies q_scale
-  TensorView k_head_scale;  // f32 [num_kv_heads], optional
-  TensorView v_head_scale;  // f32 [num_kv_heads], optional
-  TensorView sinks;  // f32 [num_qo_heads], optional: a logit without a value in every softmax; LSE
-                     // includes it
-  TensorView alibi_slopes;  // f32 [num_qo_heads]; optional under PositionMode::alibi (default: the
-                            // slopes of the paper)
+  TensorView q_head_scale{};  // f32 [num_qo_heads], optional, multiplies q_scale
+  TensorView k_head_scale{};  // f32 [num_kv_heads], optional
+  TensorView v_head_scale{};  // f32 [num_kv_heads], optional
+  TensorView sinks{};  // f32 [num_qo_heads], optional: a logit without a value in every softmax;
+                       // LSE includes it
+  TensorView alibi_slopes{};  // f32 [num_qo_heads]; optional under PositionMode::alibi (default:
+                              // the slopes of the paper)
 };
 
 /// Plans once for a batch and runs many times, for instance once a layer. run() may be called by

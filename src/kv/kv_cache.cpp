@@ -1,6 +1,7 @@
 #include "wavefire/kv_cache.h"
 
 #include <limits>
+#include <ranges>
 #include <unordered_map>
 
 #include "core/check.h"
@@ -23,7 +24,6 @@ struct KvCache::State {
   explicit State(const KvCacheOptions& given)
       : options(given),
         pool(given.num_pages),
-        tree(given.page_size),
         node_of_page(static_cast<std::size_t>(given.num_pages)),
         holders(static_cast<std::size_t>(given.num_pages)) {}
 
@@ -50,10 +50,10 @@ struct KvCache::State {
     return found->second;
   }
 
-  std::span<const std::int32_t> page_tokens(std::span<const std::int32_t> tokens_,
+  std::span<const std::int32_t> page_tokens(std::span<const std::int32_t> all,
                                             std::int64_t page) const {
-    return tokens_.subspan(static_cast<std::size_t>(page * page_size()),
-                           static_cast<std::size_t>(page_size()));
+    return all.subspan(static_cast<std::size_t>(page * page_size()),
+                       static_cast<std::size_t>(page_size()));
   }
 
   /// A sequence takes hold of a page that has its reference already or gets one.
@@ -235,7 +235,7 @@ void KvCache::release(SequenceId id) {
   State& s = *state_;
   Sequence& sequence = s.find(id, "release");
   // From the end, so that a prefix counts as used later than what follows it.
-  for (auto page = sequence.pages.rbegin(); page != sequence.pages.rend(); ++page) s.let_go(*page);
+  for (const std::int32_t page : std::views::reverse(sequence.pages)) s.let_go(page);
   s.tokens -= static_cast<std::int64_t>(sequence.tokens.size());
   s.sequences.erase(id);
 }

@@ -24,8 +24,6 @@ struct PrefixNode {
 
 class PrefixTree {
  public:
-  explicit PrefixTree(int page_size) : page_size_(static_cast<std::size_t>(page_size)) {}
-
   /// The child of `node` (nullptr: the root) for a page of tokens, or nullptr.
   PrefixNode* find(PrefixNode* node, std::span<const std::int32_t> page_tokens);
   PrefixNode* insert(PrefixNode* node, std::span<const std::int32_t> page_tokens,
@@ -44,7 +42,6 @@ class PrefixTree {
   void update_candidate(PrefixNode* node, bool was);
   bool is_candidate(const PrefixNode* node) const { return node->idle && node->children.empty(); }
 
-  std::size_t page_size_;
   PrefixNode root_;
   std::int64_t clock_ = 0;
   std::int64_t idle_nodes_ = 0;
