@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Serves prompts with a LLaMA from a GGUF file on this machine, all at once, through Wavefire."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import torch
+from engine.engine import Engine
+from engine.model import Llama
+from engine.scheduler import Request, SamplingParams, Scheduler
+from engine.weights import load
+from tqdm import tqdm
+
+import wavefire
+
+SYSTEM = (
+    "You are a friendly and knowledgeable assistant. Answer the question of the user in plain English, in "
+    "two or three short sentences. Be accurate and concrete. If you do not know the answer, say so."
+)
+PROMPTS = [
+    "Why is the sky blue?",
+    "What is the capital of France, and what is it known for?",
+    "Explain to a child what gravity is.",
+    "How does a bicycle stay upright?",
+    "Give me one tip for writing clearly.",
+    "What is photosynthesis?",
+    "Why do we have leap years?",
+    "What makes bread rise?",
+]
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value}; accepted: 1 or more")
+    return value
+
+
+def number(low: float, high: float, what: str) -> object:
+    def parse(text: str) -> float:
+        value = float(text)
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{value}; accepted: {what}")
+        return value
+
+    return parse
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    p.add_argument("--model", type=Path, required=True, help="GGUF file of a LLaMA")
+    p.add_argument("--prompt", action="append", help="a prompt; may be given several times")
+    p.add_argument("--requests", type=positive, help="serve this many requests, going round the prompts")
+    p.add_argument("--system", default=SYSTEM, help="system prompt, shared by all requests")
+    p.add_argument("--max-tokens", type=positive, default=64, help="longest reply")
+    p.add_argument("--temperature", type=number(0, 100, "0 to 100"), default=0.0, help="0: no randomness")
+    p.add_argument("--top-p", type=number(1e-6, 1, "above 0 to 1"), default=1.0)
+    p.add_argument("--top-k", type=int, default=0, help="0: all")
+    p.add_argument("--min-p", type=number(0, 1, "0 to 1"), default=0.0)
+    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
+    p.add_argument("--device", default="cpu", help="only cpu in this build")
+    p.add_argument("--pages", type=positive, default=512, help="pages of the KV cache")
+    p.add_argument("--page-size", type=positive, default=16, help="tokens a page")
+    p.add_argument("--step-tokens", type=positive, default=256, help="most tokens computed in a step")
+    p.add_argument("--arrival-interval", type=int, default=2, help="steps between arrivals")
+    p.add_argument("--check", action="store_true", help="compare all logits with transformers' eager attention")
+    p.add_argument("--quiet", action="store_true", help="only the replies and the summary")
+    p.add_argument("--json", type=Path, help="write replies and measurements to this file")
+    args = p.parse_args(argv)
+    if args.device != "cpu":
+        p.error(f"--device: '{args.device}' is not in this build of wavefire; accepted: cpu")
+    if not args.model.is_file():
+        p.error(f"--model: no file '{args.model}'")
+    if args.top_k < 0:
+        p.error(f"--top-k: {args.top_k}; accepted: 0 (all) or more")
+    return args
+
+
+class Stream:
+    """Prints replies as they grow: a single one token by token, several sentence by sentence."""
+
+    def __init__(self, decode: object, requests: int, quiet: bool) -> None:
+        self.decode, self.single, self.quiet = decode, requests == 1, quiet
+        self.shown: dict[int, int] = {}
+
+    def update(self, request: Request) -> None:
+        if self.quiet:
+            return
+        text = self.decode(request.reply)
+        begin = self.shown.get(request.id, 0)
+        new = text[begin:]
+        if self.single:
+            end = len(text) if not text.endswith("\ufffd") else begin
+        elif request.finished:
+            end = len(text)
+        else:
+            end = begin + max(new.rfind(mark) + 1 for mark in (". ", ".\n", "! ", "? ", "\n"))
+        if end > begin:
+            piece = text[begin:end]
+            if self.single:
+                print(piece, end="", flush=True)
+            else:
+                tqdm.write(f"[{request.id}] {' '.join(piece.split())}")
+        self.shown[request.id] = max(begin, end)
+        if self.single and request.finished:
+            print()
+
+
+def summarize(requests: list[Request], engine: Engine, seconds: float) -> dict[str, float]:
+    tokens = sum(len(r.reply) for r in requests)
+    first = [r.token_times[0] - r.arrived_at for r in requests]
+    gaps = [b - a for r in requests for a, b in zip(r.token_times, r.token_times[1:], strict=False)]
+    gaps = sorted(gaps) or [0.0]
+    return {
+        "requests": len(requests),
+        "reply_tokens": tokens,
+        "prompt_tokens": sum(len(r.prompt) for r in requests),
+        "cached_prompt_tokens": sum(r.cached_tokens for r in requests),
+        "seconds": seconds,
+        "tokens_per_second": tokens / seconds,
+        "time_to_first_token_ms": 1e3 * statistics.median(first),
+        "inter_token_ms_p50": 1e3 * statistics.median(gaps),
+        "inter_token_ms_p95": 1e3 * gaps[int(0.95 * (len(gaps) - 1))],
+        "pages_used": engine.most_pages_used,
+        "pages_shared": engine.most_pages_shared,
+        "preemptions": engine.scheduler.preemptions,
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse(argv)
+    config, weights, tokenizer = load(args.model, getattr(torch, args.dtype), args.quiet)
+    prompts = args.prompt or PROMPTS
+    count = args.requests or len(prompts)
+    requests = [
+        Request(
+            id=i,
+            prompt=tokenizer.chat(args.system, prompts[i % len(prompts)]),
+            max_tokens=args.max_tokens,
+            sampling=SamplingParams(args.temperature, args.top_p, args.top_k, args.min_p, args.seed + i),
+            arrival_step=i * args.arrival_interval,
+        )
+        for i in range(count)
+    ]
+    observer = None
+    if args.check:
+        from engine.check import Checker  # transformers is needed for nothing else
+
+        observer = Checker(config, weights)
+    cache = wavefire.KvCache(args.pages, args.page_size)
+    engine = Engine(
+        Llama(config, weights, args.pages, args.page_size), Scheduler(cache, args.step_tokens), observer
+    )
+    for request in requests:
+        engine.scheduler.add(request)
+    stream = Stream(tokenizer.decode, count, args.quiet)
+    begin = time.perf_counter()
+    with tqdm(total=count * args.max_tokens, desc="serving", unit="token", disable=args.quiet or count == 1) as bar:
+        while engine.scheduler.busy:
+            for request, _ in engine.step():
+                bar.update(1)
+                stream.update(request)
+    summary = summarize(requests, engine, time.perf_counter() - begin)
+
+    if count > 1 or args.quiet:
+        for request in requests:
+            print(f"\n[{request.id}] {prompts[request.id % len(prompts)]}")
+            print(f"    {tokenizer.decode(request.reply).strip()}")
+    print(
+        f"\n{summary['reply_tokens']} tokens of {summary['requests']} requests in {summary['seconds']:.1f} s: "
+        f"{summary['tokens_per_second']:.1f} tokens/s; time to first token "
+        f"{summary['time_to_first_token_ms']:.0f} ms; inter-token latency "
+        f"{summary['inter_token_ms_p50']:.0f} ms (p95 {summary['inter_token_ms_p95']:.0f} ms)"
+    )
+    print(
+        f"KV cache: up to {summary['pages_used']} of {args.pages} pages in use, up to "
+        f"{summary['pages_shared']} of them shared; {summary['cached_prompt_tokens']} of "
+        f"{summary['prompt_tokens']} prompt tokens were there already"
+    )
+    if observer is not None:
+        summary |= {"check_largest": observer.largest, "check_tolerance": observer.tolerance}
+        print(
+            f"check: {observer.compared} rows of logits, largest difference {observer.largest:.2e} "
+            f"({observer.where}), tolerance {observer.tolerance:.0e}: "
+            f"{'passed' if observer.passed else 'FAILED'}"
+        )
+    if args.json:
+        replies = [{"id": r.id, "tokens": r.reply, "text": tokenizer.decode(r.reply)} for r in requests]
+        args.json.write_text(json.dumps({"summary": summary, "replies": replies}, indent=2))
+    return 0 if observer is None or observer.passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
