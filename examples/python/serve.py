@@ -11,13 +11,12 @@ import time
 from pathlib import Path
 
 import torch
+import wavefire
 from engine.engine import Engine
 from engine.model import Llama
 from engine.scheduler import Request, SamplingParams, Scheduler
 from engine.weights import load
 from tqdm import tqdm
-
-import wavefire
 
 SYSTEM = (
     "You are a friendly and knowledgeable assistant. Answer the question of the user in plain English, in "
@@ -53,13 +52,19 @@ def number(low: float, high: float, what: str) -> object:
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    p = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
     p.add_argument("--model", type=Path, required=True, help="GGUF file of a LLaMA")
     p.add_argument("--prompt", action="append", help="a prompt; may be given several times")
-    p.add_argument("--requests", type=positive, help="serve this many requests, going round the prompts")
+    p.add_argument(
+        "--requests", type=positive, help="serve this many requests, going round the prompts"
+    )
     p.add_argument("--system", default=SYSTEM, help="system prompt, shared by all requests")
     p.add_argument("--max-tokens", type=positive, default=64, help="longest reply")
-    p.add_argument("--temperature", type=number(0, 100, "0 to 100"), default=0.0, help="0: no randomness")
+    p.add_argument(
+        "--temperature", type=number(0, 100, "0 to 100"), default=0.0, help="0: no randomness"
+    )
     p.add_argument("--top-p", type=number(1e-6, 1, "above 0 to 1"), default=1.0)
     p.add_argument("--top-k", type=int, default=0, help="0: all")
     p.add_argument("--min-p", type=number(0, 1, "0 to 1"), default=0.0)
@@ -68,9 +73,13 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     p.add_argument("--device", default="cpu", help="only cpu in this build")
     p.add_argument("--pages", type=positive, default=512, help="pages of the KV cache")
     p.add_argument("--page-size", type=positive, default=16, help="tokens a page")
-    p.add_argument("--step-tokens", type=positive, default=256, help="most tokens computed in a step")
+    p.add_argument(
+        "--step-tokens", type=positive, default=256, help="most tokens computed in a step"
+    )
     p.add_argument("--arrival-interval", type=int, default=2, help="steps between arrivals")
-    p.add_argument("--check", action="store_true", help="compare all logits with transformers' eager attention")
+    p.add_argument(
+        "--check", action="store_true", help="compare all logits with transformers' eager attention"
+    )
     p.add_argument("--quiet", action="store_true", help="only the replies and the summary")
     p.add_argument("--json", type=Path, help="write replies and measurements to this file")
     args = p.parse_args(argv)
@@ -144,7 +153,9 @@ def main(argv: list[str] | None = None) -> int:
             id=i,
             prompt=tokenizer.chat(args.system, prompts[i % len(prompts)]),
             max_tokens=args.max_tokens,
-            sampling=SamplingParams(args.temperature, args.top_p, args.top_k, args.min_p, args.seed + i),
+            sampling=SamplingParams(
+                args.temperature, args.top_p, args.top_k, args.min_p, args.seed + i
+            ),
             arrival_step=i * args.arrival_interval,
         )
         for i in range(count)
@@ -156,13 +167,20 @@ def main(argv: list[str] | None = None) -> int:
         observer = Checker(config, weights)
     cache = wavefire.KvCache(args.pages, args.page_size)
     engine = Engine(
-        Llama(config, weights, args.pages, args.page_size), Scheduler(cache, args.step_tokens), observer
+        Llama(config, weights, args.pages, args.page_size),
+        Scheduler(cache, args.step_tokens),
+        observer,
     )
     for request in requests:
         engine.scheduler.add(request)
     stream = Stream(tokenizer.decode, count, args.quiet)
     begin = time.perf_counter()
-    with tqdm(total=count * args.max_tokens, desc="serving", unit="token", disable=args.quiet or count == 1) as bar:
+    with tqdm(
+        total=count * args.max_tokens,
+        desc="serving",
+        unit="token",
+        disable=args.quiet or count == 1,
+    ) as bar:
         while engine.scheduler.busy:
             for request, _ in engine.step():
                 bar.update(1)
@@ -192,7 +210,9 @@ def main(argv: list[str] | None = None) -> int:
             f"{'passed' if observer.passed else 'FAILED'}"
         )
     if args.json:
-        replies = [{"id": r.id, "tokens": r.reply, "text": tokenizer.decode(r.reply)} for r in requests]
+        replies = [
+            {"id": r.id, "tokens": r.reply, "text": tokenizer.decode(r.reply)} for r in requests
+        ]
         args.json.write_text(json.dumps({"summary": summary, "replies": replies}, indent=2))
     return 0 if observer is None or observer.passed else 1
 

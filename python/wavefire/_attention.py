@@ -36,14 +36,18 @@ def split_paged_cache(paged_kv_cache: Any, hnd: bool) -> tuple[Any, Any]:
     """K and V as 4-D tensors from a 5-D cache, a pair, or the forms without a page axis (page size 1)."""
     if isinstance(paged_kv_cache, (tuple, list)):
         if len(paged_kv_cache) != 2:
-            raise ValueError(f"paged_kv_cache: {len(paged_kv_cache)} tensors; accepted: a pair (k, v)")
+            raise ValueError(
+                f"paged_kv_cache: {len(paged_kv_cache)} tensors; accepted: a pair (k, v)"
+            )
         k, v = paged_kv_cache
         if k.ndim == 3:
             axis = 2 if hnd else 1
             k, v = _insert_axis(k, axis), _insert_axis(v, axis)
         return k, v
     if not hasattr(paged_kv_cache, "ndim"):
-        raise KeyError(f"paged_kv_cache: {type(paged_kv_cache)}; accepted: a tensor or a pair (k, v)")
+        raise KeyError(
+            f"paged_kv_cache: {type(paged_kv_cache)}; accepted: a tensor or a pair (k, v)"
+        )
     cache = paged_kv_cache
     if cache.ndim == 4:
         cache = _insert_axis(cache, 3 if hnd else 2)
@@ -202,7 +206,9 @@ def single(
     hnd = kv_layout_is_hnd(kv_layout)
     kv_len = k.shape[1 if hnd else 0]
     if v.shape[1 if hnd else 0] != kv_len:
-        raise ValueError(f"{operation}: 'v' has shape {tuple(v.shape)}; accepted: the rows of 'k' ({kv_len})")
+        raise ValueError(
+            f"{operation}: 'v' has shape {tuple(v.shape)}; accepted: the rows of 'k' ({kv_len})"
+        )
     mask, mask_indptr = packed_custom_mask, None
     if packed_custom_mask is not None:
         mask_indptr = np.array([0, packed_custom_mask.shape[0]], dtype=np.int32)
@@ -231,5 +237,12 @@ def single(
         **options,
     )
     return batch.run(
-        operation, q, k, v, q_scale=scales[0], k_scale=scales[1], v_scale=scales[2], return_lse=return_lse
+        operation,
+        q,
+        k,
+        v,
+        q_scale=scales[0],
+        k_scale=scales[1],
+        v_scale=scales[2],
+        return_lse=return_lse,
     )

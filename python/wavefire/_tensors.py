@@ -96,7 +96,9 @@ def scale(operation: str, argument: str, x: Any) -> tuple[float, Any]:
     return float(x), None
 
 
-def require_shape(operation: str, argument: str, x: Any, shape: tuple[int, ...], dtype: object) -> None:
+def require_shape(
+    operation: str, argument: str, x: Any, shape: tuple[int, ...], dtype: object
+) -> None:
     """Checks an output given by the caller."""
     if tuple(x.shape) != shape or dtype_name(x.dtype) != dtype_name(dtype):
         raise ValueError(

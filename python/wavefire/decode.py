@@ -113,7 +113,9 @@ class BatchDecodeWithPagedKVCacheWrapper:
         """The backend that runs: the portable kernels."""
         return "native" if self._backend == "auto" else self._backend
 
-    def reset_workspace_buffer(self, float_workspace_buffer: Any, int_workspace_buffer: Any) -> None:
+    def reset_workspace_buffer(
+        self, float_workspace_buffer: Any, int_workspace_buffer: Any
+    ) -> None:
         """Takes other buffers; they are not needed."""
         self._float_workspace_buffer = float_workspace_buffer
         self._int_workspace_buffer = int_workspace_buffer
@@ -167,7 +169,14 @@ class BatchDecodeWithPagedKVCacheWrapper:
                 raise TypeError(f"plan() got multiple values for argument '{name}'")
             kwargs[name] = value
         self._plan(
-            indptr, indices, last_page_len, num_qo_heads, num_kv_heads, head_dim, page_size, **kwargs
+            indptr,
+            indices,
+            last_page_len,
+            num_qo_heads,
+            num_kv_heads,
+            head_dim,
+            page_size,
+            **kwargs,
         )
 
     def _plan(
@@ -205,7 +214,9 @@ class BatchDecodeWithPagedKVCacheWrapper:
         indices_host = host_int32(self._operation, "indices", indices)
         last_host = host_int32(self._operation, "last_page_len", last_page_len)
         if q_len_per_req < 1:
-            raise ValueError(f"{self._operation}: 'q_len_per_req' is {q_len_per_req}; accepted: 1 or more")
+            raise ValueError(
+                f"{self._operation}: 'q_len_per_req' is {q_len_per_req}; accepted: 1 or more"
+            )
         batch_size = len(last_host)
         self._store_tables(indptr, indices, last_page_len)
         self._batch.plan(
@@ -234,14 +245,24 @@ class BatchDecodeWithPagedKVCacheWrapper:
         self._q_len_per_req = q_len_per_req
         self._batch_size = batch_size
         self._cached_q_data_type = dtype_name(q_data_type)
-        self._cached_kv_data_type = dtype_name(q_data_type if kv_data_type is None else kv_data_type)
+        self._cached_kv_data_type = dtype_name(
+            q_data_type if kv_data_type is None else kv_data_type
+        )
         self._num_qo_heads, self._num_kv_heads = num_qo_heads, num_kv_heads
         self._page_size = page_size
         self._window_left = window_left
         self._sm_scale, self._logits_soft_cap = sm_scale, logits_soft_cap
         self._pos_encoding_mode = pos_encoding_mode
         self._rope_scale, self._rope_theta = rope_scale, rope_theta
-        self._plan_arguments = (indptr, indices, last_page_len, num_qo_heads, num_kv_heads, head_dim, page_size)
+        self._plan_arguments = (
+            indptr,
+            indices,
+            last_page_len,
+            num_qo_heads,
+            num_kv_heads,
+            head_dim,
+            page_size,
+        )
 
     begin_forward = plan
 
@@ -275,13 +296,17 @@ class BatchDecodeWithPagedKVCacheWrapper:
         Scales are numbers, tensors of one element, or tensors with one value per head.
         """
         if args:
-            raise NotImplementedError(f"{self._operation}: {len(args)} additional arguments; accepted: none")
+            raise NotImplementedError(
+                f"{self._operation}: {len(args)} additional arguments; accepted: none"
+            )
         require_neutral(
             self._operation,
             skip_softmax_threshold_scale_factor=skip_softmax_threshold_scale_factor,
             kv_cache_sf=kv_cache_sf,
         )
-        if q_len_per_req not in (None, 1) and q_len_per_req != getattr(self, "_q_len_per_req", None):
+        if q_len_per_req not in (None, 1) and q_len_per_req != getattr(
+            self, "_q_len_per_req", None
+        ):
             raise ValueError(
                 f"{self._operation}: 'q_len_per_req' is {q_len_per_req}; accepted: the planned one"
             )
@@ -316,7 +341,12 @@ class BatchDecodeWithPagedKVCacheWrapper:
             rope_theta=rope_theta,
         )  # fmt: skip
         return self.run(
-            q, paged_kv_cache, q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, return_lse=return_lse
+            q,
+            paged_kv_cache,
+            q_scale=q_scale,
+            k_scale=k_scale,
+            v_scale=v_scale,
+            return_lse=return_lse,
         )
 
     forward_return_lse = functools.partialmethod(forward, return_lse=True)

@@ -44,7 +44,9 @@ def get_batch_indices_positions(
     """For tokens ``append_indptr [batch + 1]`` appended to sequences that are ``seq_lens [batch]`` long
     afterwards: request and position of each, int32 ``[nnz]``. The tail holds -1 and 0.
     """
-    batch_indices = empty(append_indptr, (nnz,), "int32") if batch_indices is None else batch_indices
+    batch_indices = (
+        empty(append_indptr, (nnz,), "int32") if batch_indices is None else batch_indices
+    )
     positions = empty(append_indptr, (nnz,), "int32") if positions is None else positions
     _batch_indices_positions(append_indptr, seq_lens, batch_indices, positions)
     return batch_indices, positions

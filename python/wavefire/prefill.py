@@ -61,7 +61,9 @@ def single_prefill_with_kv_cache(
     )  # fmt: skip
 
 
-single_prefill_with_kv_cache_return_lse = functools.partial(single_prefill_with_kv_cache, return_lse=True)
+single_prefill_with_kv_cache_return_lse = functools.partial(
+    single_prefill_with_kv_cache, return_lse=True
+)
 
 
 class _BatchPrefillWrapper:
@@ -99,7 +101,9 @@ class _BatchPrefillWrapper:
         """The backend that runs: the portable kernels."""
         return "native" if self._backend == "auto" else self._backend
 
-    def reset_workspace_buffer(self, float_workspace_buffer: Any, int_workspace_buffer: Any) -> None:
+    def reset_workspace_buffer(
+        self, float_workspace_buffer: Any, int_workspace_buffer: Any
+    ) -> None:
         """Takes other buffers; they are not needed."""
         self._float_workspace_buffer = float_workspace_buffer
         self._int_workspace_buffer = int_workspace_buffer
@@ -131,7 +135,9 @@ class _BatchPrefillWrapper:
         for name, table in tables.items():
             self._buffers[name][: len(table)] = table
 
-    def _mask(self, custom_mask: Any, packed_custom_mask: Any, q_lens: Any, kv_lens: Any) -> dict[str, Any]:
+    def _mask(
+        self, custom_mask: Any, packed_custom_mask: Any, q_lens: Any, kv_lens: Any
+    ) -> dict[str, Any]:
         """A packed mask has every request padded to a byte; its offsets follow from the lengths."""
         if packed_custom_mask is None:
             return {"custom_mask": custom_mask}
@@ -160,7 +166,14 @@ class _BatchPrefillWrapper:
 
 
 def _library_options(parameters: dict[str, Any]) -> dict[str, Any]:
-    names = ("pos_encoding_mode", "window_left", "logits_soft_cap", "sm_scale", "rope_scale", "rope_theta")
+    names = (
+        "pos_encoding_mode",
+        "window_left",
+        "logits_soft_cap",
+        "sm_scale",
+        "rope_scale",
+        "rope_theta",
+    )
     return {name: parameters[name] for name in names}
 
 
@@ -190,7 +203,15 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
             "paged_kv_indices_buf": paged_kv_indices_buf,
             "paged_kv_last_page_len_buf": paged_kv_last_page_len_buf,
         }
-        self._init(float_workspace_buffer, kv_layout, use_cuda_graph, backend, buffers, jit_args, jit_kwargs)
+        self._init(
+            float_workspace_buffer,
+            kv_layout,
+            use_cuda_graph,
+            backend,
+            buffers,
+            jit_args,
+            jit_kwargs,
+        )
 
     def plan(
         self,
@@ -311,7 +332,9 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         and with ``return_lse`` the base-2 LSE ``[tokens, num_qo_heads]``, float32.
         """
         if args:
-            raise NotImplementedError(f"{self._operation}: {len(args)} additional arguments; accepted: none")
+            raise NotImplementedError(
+                f"{self._operation}: {len(args)} additional arguments; accepted: none"
+            )
         require_neutral(
             self._operation, kv_cache_sf=kv_cache_sf, uses_spcompress=uses_spcompress,
             skip_softmax_threshold_scale_factor=skip_softmax_threshold_scale_factor,
@@ -371,7 +394,15 @@ class BatchPrefillWithRaggedKVCacheWrapper(_BatchPrefillWrapper):
         jit_kwargs: dict[str, Any] | None = None,
     ) -> None:
         buffers = {"qo_indptr_buf": qo_indptr_buf, "kv_indptr_buf": kv_indptr_buf}
-        self._init(float_workspace_buffer, kv_layout, use_cuda_graph, backend, buffers, jit_args, jit_kwargs)
+        self._init(
+            float_workspace_buffer,
+            kv_layout,
+            use_cuda_graph,
+            backend,
+            buffers,
+            jit_args,
+            jit_kwargs,
+        )
 
     def plan(
         self,
@@ -472,7 +503,9 @@ class BatchPrefillWithRaggedKVCacheWrapper(_BatchPrefillWrapper):
         ``v [rows, num_kv_heads, head_dim_vo]``; returns as the paged wrapper.
         """
         if args:
-            raise NotImplementedError(f"{self._operation}: {len(args)} additional arguments; accepted: none")
+            raise NotImplementedError(
+                f"{self._operation}: {len(args)} additional arguments; accepted: none"
+            )
         require_neutral(self._operation, kv_cache_sf=kv_cache_sf, o_scale=o_scale)
         return self._batch.run(
             self._operation, q, k, v, q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, out=out,

@@ -58,7 +58,9 @@ def apply_rope_inplace(
     rope_theta: float = 1e4,
 ) -> None:
     """``apply_rope`` in place."""
-    _apply(q, k, _positions(q, indptr, offsets), q, k, rotary_dim, interleave, rope_scale, rope_theta)
+    _apply(
+        q, k, _positions(q, indptr, offsets), q, k, rotary_dim, interleave, rope_scale, rope_theta
+    )
 
 
 def apply_rope_pos_ids(
@@ -188,7 +190,14 @@ def apply_rope_with_cos_sin_cache_inplace(
 
 
 def _with_cache(
-    positions: Any, query: Any, key: Any, q_out: Any, k_out: Any, head_size: int, cache: Any, neox: bool
+    positions: Any,
+    query: Any,
+    key: Any,
+    q_out: Any,
+    k_out: Any,
+    head_size: int,
+    cache: Any,
+    neox: bool,
 ) -> None:
     def heads(x: Any) -> Any:
         if x.shape[-1] % head_size != 0:

@@ -75,7 +75,9 @@ def _draw(
     samples = empty(weights, (rows,), "int32" if indices is None else indices.dtype)
     valid = empty(weights, (rows,), "bool") if return_valid else None
     seed, offset = _seed_and_offset(weights, generator, seed, offset)
-    _sample(weights, logits, indices, k, ks, p, ps, m, ms, top_k_first, seed, offset, samples, valid)
+    _sample(
+        weights, logits, indices, k, ks, p, ps, m, ms, top_k_first, seed, offset, samples, valid
+    )
     return (samples, valid) if return_valid else samples
 
 

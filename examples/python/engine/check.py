@@ -46,7 +46,9 @@ def reference_model(config: LlamaConfig, weights: dict[str, torch.Tensor]) -> Ll
             state[f"model.layers.{index}.{parts[part]}.weight"] = tensor
     missing, unexpected = model.load_state_dict(state, strict=False)
     if unexpected or [m for m in missing if m != "lm_head.weight"]:
-        raise RuntimeError(f"check: weights do not match transformers' LLaMA: {missing} {unexpected}")
+        raise RuntimeError(
+            f"check: weights do not match transformers' LLaMA: {missing} {unexpected}"
+        )
     model.tie_weights()
     return model
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 
 import torch
-
 import wavefire
 
 from .model import Llama, StepBatch
@@ -18,7 +17,9 @@ Observer = Callable[[list[Work], torch.Tensor], None]
 class Engine:
     """Runs requests to their ends. `observer` sees every step's work and the logits that came of it."""
 
-    def __init__(self, model: Llama, scheduler: Scheduler, observer: Observer | None = None) -> None:
+    def __init__(
+        self, model: Llama, scheduler: Scheduler, observer: Observer | None = None
+    ) -> None:
         self.model = model
         self.scheduler = scheduler
         self.observer = observer
@@ -31,7 +32,9 @@ class Engine:
         counts = torch.tensor([0] + [w.end - w.begin for w in works], dtype=torch.int32)
         qo_indptr = torch.cumsum(counts, 0, dtype=torch.int32)
         seq_lens = torch.from_numpy(tables.seq_lens)
-        batch_indices, positions = wavefire.get_batch_indices_positions(qo_indptr, seq_lens, int(qo_indptr[-1]))
+        batch_indices, positions = wavefire.get_batch_indices_positions(
+            qo_indptr, seq_lens, int(qo_indptr[-1])
+        )
         tokens = [t for w in works for t in w.request.tokens[w.begin : w.end]]
         return StepBatch(
             torch.tensor(tokens), positions, batch_indices, qo_indptr, torch.from_numpy(tables.indptr),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch.nn.functional import linear
-
 import wavefire
+from torch.nn.functional import linear
 
 from .weights import LlamaConfig
 
@@ -59,10 +58,14 @@ class Llama:
         for cache in self.kv:
             cache[target, :, :tokens] = cache[source, :, :tokens]
 
-    def _attend(self, layer: Layer, cache: torch.Tensor, x: torch.Tensor, batch: StepBatch) -> torch.Tensor:
+    def _attend(
+        self, layer: Layer, cache: torch.Tensor, x: torch.Tensor, batch: StepBatch
+    ) -> torch.Tensor:
         c = self.config
         rows = x.shape[0]
-        q, k, v = linear(x, layer.qkv).split([c.heads * c.head_dim, *[c.kv_heads * c.head_dim] * 2], dim=1)
+        q, k, v = linear(x, layer.qkv).split(
+            [c.heads * c.head_dim, *[c.kv_heads * c.head_dim] * 2], dim=1
+        )
         q, k, v = (part.view(rows, -1, c.head_dim) for part in (q, k, v))
         wavefire.apply_rope_pos_ids_inplace(q, k, batch.positions, rope_theta=c.rope_theta)
         wavefire.append_paged_kv_cache(

@@ -58,7 +58,9 @@ class Scheduler:
     youngest running request gives its pages up and waits to be computed again.
     """
 
-    def __init__(self, cache: wavefire.KvCache, max_tokens_per_step: int = 256, max_running: int = 64) -> None:
+    def __init__(
+        self, cache: wavefire.KvCache, max_tokens_per_step: int = 256, max_running: int = 64
+    ) -> None:
         self.cache = cache
         self.max_tokens_per_step = max_tokens_per_step
         self.max_running = max_running
@@ -90,7 +92,9 @@ class Scheduler:
         self.preemptions += 1
         return request
 
-    def _reserve(self, request: Request, tokens: list[int], copies: list[wavefire.kv_cache.PageCopy]) -> bool:
+    def _reserve(
+        self, request: Request, tokens: list[int], copies: list[wavefire.kv_cache.PageCopy]
+    ) -> bool:
         """Slots for `tokens`; False when the request itself had to give way."""
         while True:
             try:

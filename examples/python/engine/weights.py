@@ -28,7 +28,9 @@ class LlamaConfig:
 def _field(reader: GGUFReader, name: str) -> object:
     field = reader.fields.get(name)
     if field is None:
-        raise ValueError(f"GGUF file: no field '{name}'; accepted: a file of the llama architecture")
+        raise ValueError(
+            f"GGUF file: no field '{name}'; accepted: a file of the llama architecture"
+        )
     return field.contents()
 
 
@@ -82,12 +84,19 @@ class ChatTokenizer:
         types = _field(reader, "tokenizer.ggml.token_type")
         self._tokenizer = Tokenizer(models.BPE({t: i for i, t in enumerate(tokens)}, merges))
         self._tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-            [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+            [
+                pre_tokenizers.Digits(individual_digits=True),
+                pre_tokenizers.ByteLevel(add_prefix_space=False),
+            ]
         )
         self._tokenizer.decoder = decoders.ByteLevel()
         control = 3
         self._tokenizer.add_special_tokens(
-            [AddedToken(t, special=True, normalized=False) for t, k in zip(tokens, types, strict=True) if k == control]
+            [
+                AddedToken(t, special=True, normalized=False)
+                for t, k in zip(tokens, types, strict=True)
+                if k == control
+            ]
         )
 
     def chat(self, system: str, user: str) -> list[int]:
