@@ -19,7 +19,8 @@ from engine.weights import load
 from tqdm import tqdm
 
 SYSTEM = (
-    "You are a friendly and knowledgeable assistant. Answer the question of the user in plain English, in "
+    "You are a friendly and knowledgeable assistant. Answer the question of the user in plain "
+    "English, in "
     "two or three short sentences. Be accurate and concrete. If you do not know the answer, say so."
 )
 PROMPTS = [
@@ -143,6 +144,21 @@ def summarize(requests: list[Request], engine: Engine, seconds: float) -> dict[s
     }
 
 
+def print_summary(summary: dict[str, float], pages: int) -> None:
+    print(
+        f"\n{summary['reply_tokens']} tokens of {summary['requests']} requests in "
+        f"{summary['seconds']:.1f} s: "
+        f"{summary['tokens_per_second']:.1f} tokens/s; time to first token "
+        f"{summary['time_to_first_token_ms']:.0f} ms; inter-token latency "
+        f"{summary['inter_token_ms_p50']:.0f} ms (p95 {summary['inter_token_ms_p95']:.0f} ms)"
+    )
+    print(
+        f"KV cache: up to {summary['pages_used']} of {pages} pages in use, up to "
+        f"{summary['pages_shared']} of them shared; {summary['cached_prompt_tokens']} of "
+        f"{summary['prompt_tokens']} prompt tokens were there already"
+    )
+
+
 def main(argv: list[str] | None = None) -> int:
     args = parse(argv)
     config, weights, tokenizer = load(args.model, getattr(torch, args.dtype), args.quiet)
@@ -191,24 +207,10 @@ def main(argv: list[str] | None = None) -> int:
         for request in requests:
             print(f"\n[{request.id}] {prompts[request.id % len(prompts)]}")
             print(f"    {tokenizer.decode(request.reply).strip()}")
-    print(
-        f"\n{summary['reply_tokens']} tokens of {summary['requests']} requests in {summary['seconds']:.1f} s: "
-        f"{summary['tokens_per_second']:.1f} tokens/s; time to first token "
-        f"{summary['time_to_first_token_ms']:.0f} ms; inter-token latency "
-        f"{summary['inter_token_ms_p50']:.0f} ms (p95 {summary['inter_token_ms_p95']:.0f} ms)"
-    )
-    print(
-        f"KV cache: up to {summary['pages_used']} of {args.pages} pages in use, up to "
-        f"{summary['pages_shared']} of them shared; {summary['cached_prompt_tokens']} of "
-        f"{summary['prompt_tokens']} prompt tokens were there already"
-    )
+    print_summary(summary, args.pages)
     if observer is not None:
         summary |= {"check_largest": observer.largest, "check_tolerance": observer.tolerance}
-        print(
-            f"check: {observer.compared} rows of logits, largest difference {observer.largest:.2e} "
-            f"({observer.where}), tolerance {observer.tolerance:.0e}: "
-            f"{'passed' if observer.passed else 'FAILED'}"
-        )
+        print(observer.report())
     if args.json:
         replies = [
             {"id": r.id, "tokens": r.reply, "text": tokenizer.decode(r.reply)} for r in requests

@@ -33,7 +33,7 @@ def position_mode(name: str) -> int:
 
 
 def split_paged_cache(paged_kv_cache: Any, hnd: bool) -> tuple[Any, Any]:
-    """K and V as 4-D tensors from a 5-D cache, a pair, or the forms without a page axis (page size 1)."""
+    """K and V as 4-D tensors from a 5-D cache, a pair, or the forms without a page axis."""
     if isinstance(paged_kv_cache, (tuple, list)):
         if len(paged_kv_cache) != 2:
             raise ValueError(
@@ -53,7 +53,8 @@ def split_paged_cache(paged_kv_cache: Any, hnd: bool) -> tuple[Any, Any]:
         cache = _insert_axis(cache, 3 if hnd else 2)
     if cache.ndim != 5 or cache.shape[1] != 2:
         raise ValueError(
-            f"paged_kv_cache: shape {tuple(cache.shape)}; accepted: [pages, 2, page_size, heads, dim] "
+            f"paged_kv_cache: shape {tuple(cache.shape)}; accepted: "
+            "[pages, 2, page_size, heads, dim] "
             "(NHD) or [pages, 2, heads, page_size, dim] (HND)"
         )
     return cache[:, 0], cache[:, 1]
@@ -64,7 +65,7 @@ def _insert_axis(x: Any, axis: int) -> Any:
 
 
 class Batch:
-    """A planned batch: owns the library's handle and the dtypes and shapes that a run must match."""
+    """A planned batch: the library's handle, and the dtypes and shapes that a run must match."""
 
     def __init__(self) -> None:
         self._handle = _create()
@@ -158,7 +159,8 @@ class Batch:
             raise RuntimeError(f"{operation}: run() before plan(); call plan() first")
         if window_left is not None and window_left != self.window_left:
             raise ValueError(
-                f"{operation}: 'window_left' is {window_left}; accepted: the planned {self.window_left}"
+                f"{operation}: 'window_left' is {window_left}; accepted: the planned "
+                f"{self.window_left}"
             )
         if dtype_name(q.dtype) != self.q_dtype:
             raise ValueError(

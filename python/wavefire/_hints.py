@@ -1,4 +1,5 @@
-"""Arguments of FlashInfer's API that concern other machines or other ways to compute the same numbers.
+"""Arguments of FlashInfer's API that concern other machines or other ways to compute the same
+numbers.
 
 `HINTS` may have any value and no effect. Everything in `NEUTRAL` must have its neutral value, since
 another one would change what is computed: it raises ``NotImplementedError``.
@@ -60,6 +61,7 @@ def require_backend(operation: str, backend: str) -> str:
         return backend
     if backend in ("fa3", "aiter", "cudnn", "cutlass", "trtllm-gen", "cute-dsl"):
         raise NotImplementedError(
-            f"{operation}: backend '{backend}' is not available on cpu; accepted: {', '.join(BACKENDS)}"
+            f"{operation}: backend '{backend}' is not available on cpu; accepted: "
+            f"{', '.join(BACKENDS)}"
         )
     raise ValueError(f"{operation}: 'backend' is '{backend}'; accepted: {', '.join(BACKENDS)}")

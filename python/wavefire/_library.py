@@ -37,8 +37,8 @@ __version__: str = str(function("library_version")())
 def configure(**settings: object) -> None:
     """Changes settings of the process: ``cpu_level``, ``parallel``, ``num_threads``, ``log_level``.
 
-    The same as the environment variables ``WAVEFIRE_CPU_LEVEL`` and so on, which are read once, at the
-    first operation. Raises ``ValueError`` for an unknown setting or value.
+    The same as the environment variables ``WAVEFIRE_CPU_LEVEL`` and so on, which are read once, at
+    the first operation. Raises ``ValueError`` for an unknown setting or value.
     """
     for name, value in settings.items():
         function("set_config_value")(name, str(value))

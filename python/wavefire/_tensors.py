@@ -5,6 +5,7 @@ PyTorch is used only when the caller passes its tensors; NumPy arrays work witho
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
@@ -28,10 +29,8 @@ def dtype_name(dtype: object) -> str:
     name = name.removeprefix("torch.")
     if name in DTYPE_CODES:
         return name
-    try:
+    with contextlib.suppress(TypeError):
         name = np.dtype(dtype).name
-    except TypeError:
-        pass
     if name in DTYPE_CODES:
         return name
     raise TypeError(f"dtype: got {dtype!r}; accepted: {', '.join(DTYPE_NAMES)}")
@@ -57,7 +56,7 @@ def empty_like(x: Any) -> Any:
 
 
 def host_int32(operation: str, argument: str, x: Any) -> Any:
-    """Index data as int32 on the host. Raises ``ValueError`` for other than 32- or 64-bit integers."""
+    """Index data as int32 on the host; ``ValueError`` for other than 32- or 64-bit integers."""
     if is_torch(x):
         torch = sys.modules["torch"]
         if x.dtype not in (torch.int32, torch.int64):

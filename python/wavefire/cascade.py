@@ -17,14 +17,14 @@ def _require_float32(operation: str, s: Any) -> None:
 
 
 def merge_state(v_a: Any, s_a: Any, v_b: Any, s_b: Any) -> tuple[Any, Any]:
-    """``v [seq_len, num_heads, head_dim]``, ``s [seq_len, num_heads]`` float32; returns the joint state."""
+    """``v [seq_len, num_heads, head_dim]``, ``s [seq_len, num_heads]`` float32; the joint state."""
     v, s = empty_like(v_a), empty_like(s_a)
     _merge_state(v_a, s_a, v_b, s_b, v, s, None)
     return v, s
 
 
 def merge_state_in_place(v: Any, s: Any, v_other: Any, s_other: Any, mask: Any = None) -> None:
-    """Joins ``(v_other, s_other)`` into ``(v, s)``; only for rows with ``mask [seq_len]``, if given."""
+    """Joins ``(v_other, s_other)`` into ``(v, s)``; only rows with ``mask [seq_len]``, if given."""
     _require_float32("merge_state_in_place", s)
     _merge_state(v, s, v_other, s_other, v, s, mask)
 

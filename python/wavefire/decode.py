@@ -35,7 +35,8 @@ def single_decode_with_kv_cache(
     rope_theta: float | None = None,
     return_lse: bool = False,
 ) -> Any:
-    """One query token ``q [num_qo_heads, head_dim]`` over ``k, v [kv_len, num_kv_heads, head_dim]``.
+    """One query token ``q [num_qo_heads, head_dim]`` over ``k, v [kv_len, num_kv_heads,
+    head_dim]``.
 
     Returns ``out`` like ``q``, and with ``return_lse`` the base-2 log-sum-exp ``[num_qo_heads]`` in
     float32. HND: ``k, v [num_kv_heads, kv_len, head_dim]``.
@@ -53,8 +54,8 @@ def single_decode_with_kv_cache(
 class BatchDecodeWithPagedKVCacheWrapper:
     """Decode attention over a paged KV cache: plan once for a batch, run once a layer.
 
-    The workspace buffer is optional and may have any size. With ``use_cuda_graph`` the index buffers are
-    kept up to date and the batch size is fixed.
+    The workspace buffer is optional and may have any size. With ``use_cuda_graph`` the index
+    buffers are kept up to date and the batch size is fixed.
     """
 
     _operation = "BatchDecodeWithPagedKVCacheWrapper"
@@ -93,7 +94,8 @@ class BatchDecodeWithPagedKVCacheWrapper:
             self._fixed_batch_size = len(paged_kv_last_page_len_buffer)
             if len(paged_kv_indptr_buffer) != self._fixed_batch_size + 1:
                 raise ValueError(
-                    f"{self._operation}: 'paged_kv_indptr_buffer' has {len(paged_kv_indptr_buffer)} "
+                    f"{self._operation}: 'paged_kv_indptr_buffer' has "
+                    f"{len(paged_kv_indptr_buffer)} "
                     f"entries; accepted: batch_size + 1 = {self._fixed_batch_size + 1}"
                 )
         self._paged_kv_indptr_buf = paged_kv_indptr_buffer
@@ -155,8 +157,8 @@ class BatchDecodeWithPagedKVCacheWrapper:
     ) -> None:
         """Plans for requests with page tables ``indices[indptr[b] : indptr[b + 1]]``.
 
-        ``indptr [batch + 1]``, ``indices``, ``last_page_len [batch]``: int32. Keywords, in the order in
-        which they may be positional too: ``pos_encoding_mode="NONE"``, ``window_left=-1``,
+        ``indptr [batch + 1]``, ``indices``, ``last_page_len [batch]``: int32. Keywords, in the
+        order in which they may be positional too: ``pos_encoding_mode="NONE"``, ``window_left=-1``,
         ``logits_soft_cap=None``, ``q_data_type="float16"``, ``kv_data_type=None``,
         ``o_data_type=None``, ``data_type=None``, ``sm_scale=None``, ``rope_scale=None``,
         ``rope_theta=None``, ``non_blocking``, ``block_tables``, ``seq_lens``,

@@ -57,8 +57,8 @@ class KvCache:
     >>> cache.length(sequence)
     3
 
-    Every call succeeds or raises and changes nothing: ``MemoryError`` with the numbers when pages run
-    out, ``ValueError`` for an unknown sequence or a bad length.
+    Every call succeeds or raises and changes nothing: ``MemoryError`` with the numbers when pages
+    run out, ``ValueError`` for an unknown sequence or a bad length.
     """
 
     def __init__(self, num_pages: int, page_size: int = 16, share_prefixes: bool = True) -> None:
@@ -72,8 +72,8 @@ class KvCache:
             _f["destroy"](handle)
 
     def create(self, tokens: Sequence[int] | np.ndarray = ()) -> tuple[int, int]:
-        """A new sequence that holds the longest known prefix of `tokens` in whole pages, at least one
-        token short of all. Returns its id and how many tokens are there.
+        """A new sequence that holds the longest known prefix of `tokens` in whole pages, at least
+        one token short of all. Returns its id and how many tokens are there.
         """
         sequence, cached = _f["create_sequence"](self._handle, _tokens(tokens))
         return int(sequence), int(cached)
@@ -92,7 +92,8 @@ class KvCache:
         return int(_f["fork"](self._handle, sequence))
 
     def commit(self, sequence: int, length: int | None = None) -> None:
-        """The first `length` (default: all) tokens' K and V are written: others may find their full pages.
+        """The first `length` (default: all) tokens' K and V are written: others may find their full
+        pages.
 
         May replace pages in the sequence's table by equal ones that are known already.
         """

@@ -34,7 +34,7 @@ def fused_add_rmsnorm(
     eps: float = 1e-6,
     enable_pdl: bool | None = None,
 ) -> None:
-    """In place: ``residual += input``, then ``input = rmsnorm(residual) * weight`` of the float32 sum."""
+    """In place: ``residual += input``, ``input = rmsnorm(residual) * weight``; float32 inside."""
     _fused_add_rms_norm(input, residual, weight, eps, 0.0)
 
 

@@ -26,9 +26,9 @@ def append_paged_kv_cache(
 ) -> None:
     """Writes ``append_key, append_value [nnz, num_kv_heads, head_dim]`` to their pages.
 
-    Token i goes to page ``kv_indices[kv_indptr[b] + pos // page_size]``, slot ``pos % page_size``, with
-    ``b = batch_indices[i]`` (-1: padding, skipped) and ``pos = positions[i]``. The tables are those
-    after the append. Checked before the first byte is written.
+    Token i goes to page ``kv_indices[kv_indptr[b] + pos // page_size]``, slot ``pos % page_size``,
+    with ``b = batch_indices[i]`` (-1: padding, skipped) and ``pos = positions[i]``. The tables are
+    those after the append. Checked before the first byte is written.
     """
     hnd = kv_layout_is_hnd(kv_layout)
     k, v = split_paged_cache(paged_kv_cache, hnd)
@@ -41,8 +41,8 @@ def append_paged_kv_cache(
 def get_batch_indices_positions(
     append_indptr: Any, seq_lens: Any, nnz: int, batch_indices: Any = None, positions: Any = None
 ) -> tuple[Any, Any]:
-    """For tokens ``append_indptr [batch + 1]`` appended to sequences that are ``seq_lens [batch]`` long
-    afterwards: request and position of each, int32 ``[nnz]``. The tail holds -1 and 0.
+    """For tokens ``append_indptr [batch + 1]`` appended to sequences that are ``seq_lens [batch]``
+    long afterwards: request and position of each, int32 ``[nnz]``. The tail holds -1 and 0.
     """
     batch_indices = (
         empty(append_indptr, (nnz,), "int32") if batch_indices is None else batch_indices

@@ -1,6 +1,7 @@
 """Attention of several query tokens per request (FlashInfer's ``flashinfer.prefill``).
 
-A custom mask replaces ``causal``, as in FlashInfer: combine them yourself. (The C++ API combines them.)
+A custom mask replaces ``causal``, as in FlashInfer: combine them yourself. (The C++ API combines
+them.)
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def single_prefill_with_kv_cache(
         operation, q, k, v,
         kv_layout=kv_layout, return_lse=return_lse, custom_mask=custom_mask,
         packed_custom_mask=packed_custom_mask, causal=causal, o_dtype=o_dtype,
-        scales=(scale_q, scale_k if k_scale is None else k_scale, scale_v if v_scale is None else v_scale),
+        scales=(scale_q, scale_k if k_scale is None else k_scale,
+                scale_v if v_scale is None else v_scale),
         pos_encoding_mode=pos_encoding_mode, sm_scale=sm_scale, window_left=window_left,
         logits_soft_cap=logits_soft_cap, rope_scale=rope_scale, rope_theta=rope_theta,
     )  # fmt: skip
@@ -117,7 +119,8 @@ class _BatchPrefillWrapper:
         if batch_size != self._fixed_batch_size:
             raise ValueError(
                 "The batch size should be fixed in cudagraph mode, the runtime batch size "
-                f"{batch_size} mismatches the batch size set during initialization {self._fixed_batch_size}"
+                f"{batch_size} mismatches the batch size set during initialization "
+                f"{self._fixed_batch_size}"
             )
         rows = int(tables["qo_indptr_buf"][-1])
         if self._max_total_rows is not None and rows > self._max_total_rows:
@@ -258,7 +261,8 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         """
         require_neutral(
             self._operation, prefix_len_ptr=prefix_len_ptr, max_item_len_ptr=max_item_len_ptr,
-            token_pos_in_items_ptr=token_pos_in_items_ptr, token_pos_in_items_len=token_pos_in_items_len,
+            token_pos_in_items_ptr=token_pos_in_items_ptr,
+            token_pos_in_items_len=token_pos_in_items_len,
         )  # fmt: skip
         qo = host_int32(self._operation, "qo_indptr", qo_indptr)
         indptr = host_int32(self._operation, "paged_kv_indptr", paged_kv_indptr)
@@ -272,11 +276,13 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
             mask = self._mask(custom_mask, packed_custom_mask, np.diff(np.asarray(qo)), kv_lens)
         self._store({
             "qo_indptr_buf": qo_indptr, "paged_kv_indptr_buf": paged_kv_indptr,
-            "paged_kv_indices_buf": paged_kv_indices, "paged_kv_last_page_len_buf": paged_kv_last_page_len,
+            "paged_kv_indices_buf": paged_kv_indices,
+            "paged_kv_last_page_len_buf": paged_kv_last_page_len,
         })  # fmt: skip
         parameters = {
             "causal": causal, "pos_encoding_mode": pos_encoding_mode, "sm_scale": sm_scale,
-            "window_left": window_left, "logits_soft_cap": logits_soft_cap, "rope_scale": rope_scale,
+            "window_left": window_left, "logits_soft_cap": logits_soft_cap,
+            "rope_scale": rope_scale,
             "rope_theta": rope_theta, "q_data_type": q_data_type, "kv_data_type": kv_data_type,
             "o_data_type": o_data_type,
         }  # fmt: skip
@@ -292,8 +298,10 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         self._remember(
             {
                 "qo_indptr": qo_indptr, "paged_kv_indptr": paged_kv_indptr,
-                "paged_kv_indices": paged_kv_indices, "paged_kv_last_page_len": paged_kv_last_page_len,
-                "num_qo_heads": num_qo_heads, "num_kv_heads": num_kv_heads, "head_dim_qk": head_dim_qk,
+                "paged_kv_indices": paged_kv_indices,
+                "paged_kv_last_page_len": paged_kv_last_page_len,
+                "num_qo_heads": num_qo_heads, "num_kv_heads": num_kv_heads,
+                "head_dim_qk": head_dim_qk,
                 "page_size": page_size, "head_dim_vo": head_dim_vo, "custom_mask": custom_mask,
                 "packed_custom_mask": packed_custom_mask, "fixed_split_size": fixed_split_size,
                 "disable_split_kv": disable_split_kv,
@@ -328,8 +336,8 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         use_fp16_softmax: bool | None = None,
         uses_spcompress: bool | None = None,
     ) -> Any:
-        """``q [tokens, num_qo_heads, head_dim_qk]``; returns ``out [tokens, num_qo_heads, head_dim_vo]``
-        and with ``return_lse`` the base-2 LSE ``[tokens, num_qo_heads]``, float32.
+        """``q [tokens, num_qo_heads, head_dim_qk]``; returns ``out [tokens, num_qo_heads,
+        head_dim_vo]`` and with ``return_lse`` the base-2 LSE ``[tokens, num_qo_heads]``, float32.
         """
         if args:
             raise NotImplementedError(
@@ -445,7 +453,8 @@ class BatchPrefillWithRaggedKVCacheWrapper(_BatchPrefillWrapper):
         """
         require_neutral(
             self._operation, prefix_len_ptr=prefix_len_ptr, max_item_len_ptr=max_item_len_ptr,
-            token_pos_in_items_ptr=token_pos_in_items_ptr, token_pos_in_items_len=token_pos_in_items_len,
+            token_pos_in_items_ptr=token_pos_in_items_ptr,
+            token_pos_in_items_len=token_pos_in_items_len,
             v_indptr=v_indptr, o_indptr=o_indptr,
         )  # fmt: skip
         qo = host_int32(self._operation, "qo_indptr", qo_indptr)
@@ -459,7 +468,8 @@ class BatchPrefillWithRaggedKVCacheWrapper(_BatchPrefillWrapper):
         self._store({"qo_indptr_buf": qo_indptr, "kv_indptr_buf": kv_indptr})
         parameters = {
             "causal": causal, "pos_encoding_mode": pos_encoding_mode, "sm_scale": sm_scale,
-            "window_left": window_left, "logits_soft_cap": logits_soft_cap, "rope_scale": rope_scale,
+            "window_left": window_left, "logits_soft_cap": logits_soft_cap,
+            "rope_scale": rope_scale,
             "rope_theta": rope_theta, "q_data_type": q_data_type, "kv_data_type": kv_data_type,
             "o_data_type": o_data_type,
         }  # fmt: skip
@@ -474,7 +484,8 @@ class BatchPrefillWithRaggedKVCacheWrapper(_BatchPrefillWrapper):
         self._remember(
             {
                 "qo_indptr": qo_indptr, "kv_indptr": kv_indptr, "num_qo_heads": num_qo_heads,
-                "num_kv_heads": num_kv_heads, "head_dim_qk": head_dim_qk, "head_dim_vo": head_dim_vo,
+                "num_kv_heads": num_kv_heads, "head_dim_qk": head_dim_qk,
+                "head_dim_vo": head_dim_vo,
                 "custom_mask": custom_mask, "packed_custom_mask": packed_custom_mask,
                 "fixed_split_size": fixed_split_size, "disable_split_kv": disable_split_kv,
             },

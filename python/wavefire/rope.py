@@ -1,7 +1,8 @@
 """Rotary position embedding (FlashInfer's ``flashinfer.rope``).
 
 ``q [nnz, num_qo_heads, head_dim]``, ``k [nnz, num_kv_heads, head_dim]``. The first ``rotary_dim``
-dimensions are rotated, the rest copied; ``interleave`` pairs (2i, 2i + 1) instead of the two halves.
+dimensions are rotated, the rest copied; ``interleave`` pairs (2i, 2i + 1) instead of the two
+halves.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ def _positions(q: Any, indptr: Any, offsets: Any) -> Any:
 
 
 def _apply(
-    q: Any, k: Any, positions: Any, q_out: Any, k_out: Any, rotary_dim: int | None, interleave: bool,
+    q: Any, k: Any, positions: Any, q_out: Any, k_out: Any, rotary_dim: int | None,
+    interleave: bool,
     scale: float, theta: float, low: float = 0.0, high: float = 0.0, old_context: float = 0.0,
 ) -> None:  # fmt: skip
     _apply_rope(
-        q, k, positions, None, q_out, k_out, rotary_dim or 0, interleave, float(scale), float(theta),
+        q, k, positions, None, q_out, k_out, rotary_dim or 0, interleave, float(scale),
+        float(theta),
         float(low), float(high), float(old_context),
     )  # fmt: skip
 

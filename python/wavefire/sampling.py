@@ -1,8 +1,8 @@
 """Sampling from logits and probabilities (FlashInfer's ``flashinfer.sampling``).
 
-Every draw uses one uniform number of Philox, keyed by a seed and (offset, row). Seed and offset come
-from ``seed`` and ``offset``, or from ``generator`` (PyTorch's or NumPy's), or from the framework's
-default generator, which then moves on: ``torch.manual_seed`` makes a run repeatable.
+Every draw uses one uniform number of Philox, keyed by a seed and (offset, row). Seed and offset
+come from ``seed`` and ``offset``, or from ``generator`` (PyTorch's or NumPy's), or from the
+framework's default generator, which then moves on: ``torch.manual_seed`` makes a run repeatable.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _draw(
 
 
 def softmax(logits: Any, temperature: Any = None, enable_pdl: bool | None = None) -> Any:
-    """``softmax(logits / temperature)`` in float32; temperature a positive number or one per row."""
+    """``softmax(logits / temperature)`` in float32; temperature positive, for all or per row."""
     out = empty(logits, tuple(logits.shape), "float32")
     value, rows = _parameter("softmax", "temperature", temperature, 1.0, logits.shape[0])
     _softmax(logits, value, rows, out)
@@ -98,7 +98,8 @@ def sampling_from_logits(
     seed: Any = None,
     offset: Any = None,
 ) -> Any:
-    """A token per row of ``logits [batch, vocab]``, distributed as their softmax; int32 ``[batch]``.
+    """A token per row of ``logits [batch, vocab]``, distributed as their softmax; int32
+    ``[batch]``.
 
     ``indices [samples]`` names the row of each sample (and gives the result its dtype).
     """
@@ -136,7 +137,7 @@ def top_p_sampling_from_probs(
     offset: Any = None,
     return_valid: bool = False,
 ) -> Any:
-    """From the fewest largest probabilities whose sum reaches ``top_p`` (ties with the last stay)."""
+    """From the fewest largest probabilities that sum up to ``top_p``; ties with the last stay."""
     return _draw(
         "top_p_sampling_from_probs", probs, logits=False, indices=indices, generator=generator,
         check_nan=check_nan, seed=seed, offset=offset, return_valid=return_valid, top_p=top_p,
@@ -182,7 +183,8 @@ def min_p_sampling_from_probs(
 def _order(operation: str, filter_apply_order: str) -> bool:
     if filter_apply_order not in ("top_k_first", "joint"):
         raise ValueError(
-            f"{operation}: Invalid filter_apply_order: {filter_apply_order}; accepted: top_k_first, joint"
+            f"{operation}: Invalid filter_apply_order: {filter_apply_order}; accepted: "
+            "top_k_first, joint"
         )
     return filter_apply_order == "top_k_first"
 

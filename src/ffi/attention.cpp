@@ -18,7 +18,7 @@ AttentionOptions read_options(std::int64_t num_qo_heads, std::int64_t num_kv_hea
                               std::int64_t head_dim_qk, std::int64_t head_dim_vo,
                               std::int64_t q_dtype, std::int64_t kv_dtype, std::int64_t o_dtype,
                               bool hnd, bool causal, std::int64_t window_left,
-                              Optional<double> sm_scale, double soft_cap,
+                              const Optional<double>& sm_scale, double soft_cap,
                               std::int64_t position_mode, double rope_scale, double rope_theta,
                               std::int64_t fixed_split_kv, bool allow_split) {
   AttentionOptions o;
@@ -48,7 +48,7 @@ void attention_plan(std::int64_t handle, Tensor qo_indptr, Tensor kv_indptr, May
                     MaybeTensor mask_indptr, std::int64_t num_qo_heads, std::int64_t num_kv_heads,
                     std::int64_t head_dim_qk, std::int64_t head_dim_vo, std::int64_t q_dtype,
                     std::int64_t kv_dtype, std::int64_t o_dtype, bool hnd, bool causal,
-                    std::int64_t window_left, Optional<double> sm_scale, double soft_cap,
+                    std::int64_t window_left, const Optional<double>& sm_scale, double soft_cap,
                     std::int64_t position_mode, double rope_scale, double rope_theta,
                     std::int64_t fixed_split_kv, bool allow_split) {
   guarded([&] {

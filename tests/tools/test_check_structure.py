@@ -69,7 +69,7 @@ def test_clean_tree_has_no_findings(tree: Path) -> None:
         ("src/ops/norm.cpp", "void f() { std::abort(); }\n", "call"),
         ("src/ops/norm.cpp", 'auto level = std::getenv("LEVEL");\n', "call"),
         ("src/ops/norm.cpp", "// " + 100 * "x" + "\n", "width"),
-        ("tools/x.py", "x = 1  # " + 100 * "x" + "\n", "width"),
+        ("tools/x.sh", "# " + 100 * "x" + "\n", "width"),
         ("src/ops/norm.cpp", 801 * "\n", "file"),
         ("src/ops/norm.cpp", "void f() {\n" + 61 * "  g();\n" + "}\n", "function"),
         ("tools/x.py", "def f():\n" + 61 * "    g()\n", "function"),

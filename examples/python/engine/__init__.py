@@ -1,1 +1,1 @@
-"""A small continuous-batching engine over Wavefire. Read model.py, then scheduler.py, then engine.py."""
+"""A small continuous-batching engine over Wavefire: model.py, then scheduler.py, then engine.py."""

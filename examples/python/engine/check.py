@@ -10,15 +10,17 @@ from transformers.cache_utils import DynamicCache
 from .scheduler import Work
 from .weights import LlamaConfig
 
-# Logits of SmolLM2 lie within about +-30. Both sides round differently in some 30 layers: float32 keeps
-# seven digits a step, bfloat16 two and a half, of which softmax and the residual sum lose little.
+# Logits of SmolLM2 lie within about +-30. Both sides round differently in some 30 layers: float32
+# keeps seven digits a step, bfloat16 two and a half, of which softmax and the residual sum lose
+# little.
 TOLERANCE = {torch.float32: 5e-3, torch.bfloat16: 1.0}
 
 
 def reference_model(config: LlamaConfig, weights: dict[str, torch.Tensor]) -> LlamaForCausalLM:
     """transformers' LLaMA with the same weights."""
     hf = HfConfig(
-        vocab_size=config.vocabulary, hidden_size=config.hidden, intermediate_size=config.intermediate,
+        vocab_size=config.vocabulary, hidden_size=config.hidden,
+        intermediate_size=config.intermediate,
         num_hidden_layers=config.layers, num_attention_heads=config.heads,
         num_key_value_heads=config.kv_heads, head_dim=config.head_dim, rms_norm_eps=config.eps,
         rope_parameters={"rope_type": "default", "rope_theta": config.rope_theta},
@@ -35,7 +37,8 @@ def reference_model(config: LlamaConfig, weights: dict[str, torch.Tensor]) -> Ll
     parts = {
         "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
         "attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
-        "ffn_down": "mlp.down_proj", "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
+        "ffn_down": "mlp.down_proj", "attn_norm": "input_layernorm",
+        "ffn_norm": "post_attention_layernorm",
     }  # fmt: skip
     state = {}
     for name, tensor in weights.items():
@@ -80,3 +83,10 @@ class Checker:
     @property
     def passed(self) -> bool:
         return self.compared > 0 and self.largest <= self.tolerance
+
+    def report(self) -> str:
+        return (
+            f"check: {self.compared} rows of logits, largest difference {self.largest:.2e} "
+            f"({self.where}), tolerance {self.tolerance:.0e}: "
+            f"{'passed' if self.passed else 'FAILED'}"
+        )

@@ -15,7 +15,7 @@ Observer = Callable[[list[Work], torch.Tensor], None]
 
 
 class Engine:
-    """Runs requests to their ends. `observer` sees every step's work and the logits that came of it."""
+    """Runs requests to their ends. `observer` sees every step's work and its logits."""
 
     def __init__(
         self, model: Llama, scheduler: Scheduler, observer: Observer | None = None
@@ -37,7 +37,8 @@ class Engine:
         )
         tokens = [t for w in works for t in w.request.tokens[w.begin : w.end]]
         return StepBatch(
-            torch.tensor(tokens), positions, batch_indices, qo_indptr, torch.from_numpy(tables.indptr),
+            torch.tensor(tokens), positions, batch_indices, qo_indptr,
+            torch.from_numpy(tables.indptr),
             torch.from_numpy(tables.indices), torch.from_numpy(tables.last_page_len),
         )  # fmt: skip
 
@@ -71,8 +72,8 @@ class Engine:
 
 
 def choose(logits: torch.Tensor, request: Request) -> int:
-    """The next token. The random number depends on the request's seed and the position alone, so that a
-    reply does not change with what else is in the batch.
+    """The next token. The random number depends on the request's seed and the position alone, so
+    that a reply does not change with what else is in the batch.
     """
     s = request.sampling
     if s.temperature == 0:

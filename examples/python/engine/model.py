@@ -13,7 +13,7 @@ from .weights import LlamaConfig
 
 @dataclass
 class StepBatch:
-    """The tokens of one step, request after request, and the page tables after they are appended."""
+    """The tokens of one step, request after request, and the page tables that hold them."""
 
     tokens: torch.Tensor  # int64 [n]
     positions: torch.Tensor  # int32 [n]
