@@ -19,7 +19,9 @@ export CCACHE_NOHASHDIR := 1
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export CTEST_PARALLEL_LEVEL := $(JOBS)
 
-CONFIGURE := cmake -DWAVEFIRE_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PY) --log-level=WARNING
+# Warnings stop CI, not users whose compiler knows new ones.
+CONFIGURE := cmake --preset default --log-level=WARNING -DWAVEFIRE_BUILD_PYTHON=ON \
+  -DPython_EXECUTABLE=$(CURDIR)/$(PY) -DWAVEFIRE_WERROR=$(if $(CI),ON,OFF)
 PYTEST := PYTHONPATH=$(PACKAGE_PATH) $(PY) -m pytest
 
 .PHONY: help
@@ -31,12 +33,17 @@ setup:  ## Install what builds and tests need (system packages by apt, Python pa
 	@tools/setup.sh build test
 
 .PHONY: build
-build: setup  ## Compile the library, the tests and the Python package
-	@$(CONFIGURE) --preset default >/dev/null
+build: setup  ## Compile everything: library, Python package, tests, examples, benchmarks
+	@$(CONFIGURE) >/dev/null
 	@cmake --build --preset default
 
+.PHONY: package
+package: setup  ## Compile the library and the Python package only
+	@$(CONFIGURE) >/dev/null
+	@cmake --build --preset default --target wavefire_ffi
+
 .PHONY: demo
-demo: build  ## Serve prompts with SmolLM2-135M on this CPU; ARGS="--check", "--prompt TEXT", ...
+demo: package  ## Serve prompts with SmolLM2-135M on this CPU; ARGS="--check", "--prompt TEXT", ...
 	@tools/setup.sh demo
 	@model=$$(tools/fetch_model.sh) && \
 	  PYTHONPATH=$(PACKAGE_PATH) $(PY) examples/python/serve.py --model "$$model" $(ARGS)
@@ -58,7 +65,7 @@ asan ubsan tsan: setup  ## Run the fast C++ tests under a sanitizer
 	@ctest --preset $@
 
 .PHONY: bench
-bench: build  ## Measure against PyTorch: table, JSON and plots in benchmarks/results
+bench: package  ## Measure against PyTorch: table, JSON and plots in benchmarks/results
 	@tools/setup.sh bench
 	@PYTHONPATH=$(PACKAGE_PATH) $(PY) benchmarks/run.py $(ARGS)
 
@@ -73,7 +80,7 @@ format:  ## Format C++ and Python sources in place
 	@tools/format.sh
 
 .PHONY: docs
-docs: build  ## Check the documents: links, paths, and that their code blocks run
+docs: package  ## Check the documents: links, paths, and that their code blocks run
 	@$(PY) tools/check_docs.py
 	@$(PYTEST) tests/docs
 
