@@ -17,8 +17,7 @@ WF_DEVICE E silu(E x) {
 /// x * Phi(x), Phi the normal distribution function (Hendrycks and Gimpel 2016).
 template <class E>
 WF_DEVICE E gelu(E x) {
-  using T = tile::ElementTraits<E>;
-  return x * T::splat(0.5f) * (T::splat(1.f) + math::erf(x * T::splat(0.707106781f)));
+  return x * math::normal_cdf(x);
 }
 
 /// Its approximation x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).

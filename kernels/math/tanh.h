@@ -28,31 +28,54 @@ WF_DEVICE E tanh(E x) {
   return tile::select(tile::less(magnitude, T::splat(0.625f)), small, copy_sign(large, x));
 }
 
-/// erf(x), error below 2 ulp: x + x Q(x^2) below 0.92, 1 - e^-R(|x|) above (minimax polynomials
-/// after N. Juffa).
+/// 1 - erf(t) for t of 0.92 and more, and erf(x) below that (minimax polynomials after N. Juffa).
 template <class E>
-WF_DEVICE E erf(E x) {
+WF_DEVICE E erfc_of_large(E t) {
   using T = tile::ElementTraits<E>;
-  const E z = x * x;
-  const E t = tile::abs(x);
+  const E z = t * t;
   E r = tile::fma(T::splat(-1.72853470e-5f), t, T::splat(3.83197126e-4f));
   const E u = tile::fma(T::splat(-3.88396438e-3f), t, T::splat(2.42546219e-2f));
   r = tile::fma(r, z, u);
   r = tile::fma(r, t, T::splat(-1.06777877e-1f));
   r = tile::fma(r, t, T::splat(-6.34846687e-1f));
   r = tile::fma(r, t, T::splat(-1.28717512e-1f));
-  r = tile::fma(r, t, -t);
-  const E large = copy_sign(T::splat(1.f) - exp(r), x);
+  return exp(tile::fma(r, t, -t));
+}
+template <class E>
+WF_DEVICE E erf_of_small(E x) {
+  using T = tile::ElementTraits<E>;
+  const E z = x * x;
   E p = T::splat(-5.96761703e-4f);
   p = tile::fma(p, z, T::splat(4.99119423e-3f));
   p = tile::fma(p, z, T::splat(-2.67681349e-2f));
   p = tile::fma(p, z, T::splat(1.12819925e-1f));
   p = tile::fma(p, z, T::splat(-3.76125336e-1f));
   p = tile::fma(p, z, T::splat(1.28379166e-1f));
-  const E small = tile::fma(p, x, x);
+  return tile::fma(p, x, x);
+}
+
+/// erf(x), error below 2 ulp.
+template <class E>
+WF_DEVICE E erf(E x) {
+  using T = tile::ElementTraits<E>;
+  const E t = tile::abs(x);
+  const E large = copy_sign(T::splat(1.f) - erfc_of_large(tile::min(T::splat(4.f), t)), x);
+  const E value = tile::select(tile::less(t, T::splat(0.921875f)), erf_of_small(x), large);
+  return tile::select(tile::equal(x, x), value, x);
+}
+
+/// The normal distribution function (1 + erf(x / sqrt 2)) / 2, without cancellation for negative x.
+template <class E>
+WF_DEVICE E normal_cdf(E x) {
+  using T = tile::ElementTraits<E>;
+  const E y = x * T::splat(0.707106781f);
+  const E t = tile::abs(y);
+  const E half = T::splat(0.5f);
+  const E tail = half * erfc_of_large(tile::min(T::splat(10.f), t));
+  const E large = tile::select(tile::less(x, T::splat(0.f)), tail, T::splat(1.f) - tail);
+  const E small = tile::fma(half, erf_of_small(y), half);
   const E value = tile::select(tile::less(t, T::splat(0.921875f)), small, large);
-  return tile::select(tile::less(t, T::splat(4.f)), value,
-                      tile::select(tile::equal(x, x), copy_sign(T::splat(1.f), x), x));
+  return tile::select(tile::equal(x, x), value, x);
 }
 
 WF_NAMESPACE_END

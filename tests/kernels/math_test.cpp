@@ -73,6 +73,17 @@ TEST(Math, Erf) {
   EXPECT_LT(worst([](Vec x) { return math::erf(x); }, [](double x) { return std::erf(x); }), 2.0);
 }
 
+TEST(Math, NormalCdfKeepsItsDigitsInTheTail) {
+  double error = 0;
+  for (float x = -12; x < 12; x += 0.00137f) {
+    const double exact = 0.5 * std::erfc(-static_cast<double>(x) / std::sqrt(2.0));
+    const float value = apply([](Vec v) { return math::normal_cdf(v); }, x);
+    // Of itself down to 1e-8; further out of that.
+    error = std::fmax(error, std::fabs(value - exact) / std::fmax(exact, 1e-8));
+  }
+  EXPECT_LT(error, 1e-4);
+}
+
 TEST(Math, SineAndCosineOfAProductUpToAMillion) {
   double error = 0;
   for (int position = 0; position <= 1000000; position += 997) {
