@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from reference import attention
-
 import wavefire
+from reference import attention
 
 TOLERANCE = {torch.float32: 6e-5, torch.float16: 6e-4, torch.bfloat16: 8e-3}
 
@@ -313,9 +312,16 @@ def test_fixed_splits_make_results_independent_of_the_batch() -> None:
         indices = torch.cat([paged.indices[paged.indptr[b] : paged.indptr[b + 1]] for b in rows])
         wrapper = wavefire.BatchDecodeWithPagedKVCacheWrapper()
         wrapper.plan(
-            torch.tensor(np.cumsum([0, *counts]), dtype=torch.int32), indices, paged.last[rows], 4, 2, 64, 16,
-            q_data_type="float32", fixed_split_size=8,
-        )  # fmt: skip
+            torch.tensor(np.cumsum([0, *counts]), dtype=torch.int32),
+            indices,
+            paged.last[rows],
+            4,
+            2,
+            64,
+            16,
+            q_data_type="float32",
+            fixed_split_size=8,
+        )
         outs.append(wrapper.run(q[rows], paged.cache)[0])
     assert torch.equal(outs[0], outs[1])
 
@@ -353,18 +359,23 @@ def test_graph_mode_keeps_the_callers_buffers_up_to_date() -> None:
     assert torch.equal(buffers[0], paged.indptr)
     assert torch.equal(buffers[1][:3], paged.indices)
     other = Paged([1], 1, 64, 16)
-    with pytest.raises(ValueError, match="batch size should be fixed in cudagraph mode"):
+    with pytest.raises(ValueError, match=r"batch size should be fixed in cudagraph mode"):
         wrapper.plan(other.indptr, other.indices, other.last, 1, 1, 64, 16, q_data_type="float32")
-    with pytest.raises(ValueError, match="should be a torch.Tensor in cudagraph mode"):
+    with pytest.raises(ValueError, match=r"should be a torch.Tensor in cudagraph mode"):
         wavefire.BatchDecodeWithPagedKVCacheWrapper(None, use_cuda_graph=True)
 
 
 def plan_decode(**changes: object) -> None:
     given = {
-        "indptr": torch.tensor([0, 1, 3], dtype=torch.int32), "indices": torch.tensor([0, 1, 2], dtype=torch.int32),
-        "last_page_len": torch.tensor([4, 1], dtype=torch.int32), "num_qo_heads": 4, "num_kv_heads": 2,
-        "head_dim": 64, "page_size": 4, "q_data_type": "float32",
-    }  # fmt: skip
+        "indptr": torch.tensor([0, 1, 3], dtype=torch.int32),
+        "indices": torch.tensor([0, 1, 2], dtype=torch.int32),
+        "last_page_len": torch.tensor([4, 1], dtype=torch.int32),
+        "num_qo_heads": 4,
+        "num_kv_heads": 2,
+        "head_dim": 64,
+        "page_size": 4,
+        "q_data_type": "float32",
+    }
     cache = changes.pop("cache", torch.zeros(3, 2, 4, 2, 64))
     q = changes.pop("q", torch.zeros(2, 4, 64))
     run = changes.pop("run", {})
@@ -405,7 +416,7 @@ def ints(*x: int) -> torch.Tensor:
             ValueError,
             "'kv_indices' is int32.2. .*accepted: at least 3 entries",
         ),
-        ({"indices": ints(0, -1, 2)}, ValueError, "'kv_indices' is -1 at 1"),
+        ({"indices": ints(0, -1, 2)}, ValueError, r"'kv_indices' is -1 at 1"),
         (
             {"indices": ints(0, 1, 3)},
             ValueError,
@@ -416,23 +427,23 @@ def ints(*x: int) -> torch.Tensor:
             ValueError,
             r"'kv_last_page_len' is 5 at 1; accepted: 1 to page_size \(4\)",
         ),
-        ({"last_page_len": ints(4, 0)}, ValueError, "'kv_last_page_len' is 0 at 1"),
-        ({"num_qo_heads": 3}, ValueError, "'num_qo_heads' is 3; accepted: a positive multiple"),
-        ({"head_dim": 60}, ValueError, "'head_dim_qk' is 60; accepted: a multiple of 8"),
-        ({"window_left": -2}, ValueError, "'window_left' is -2"),
-        ({"sm_scale": float("nan")}, ValueError, "'sm_scale' is nan"),
-        ({"q_data_type": "float64"}, TypeError, "dtype: got 'float64'"),
-        ({"pos_encoding_mode": "SIN"}, KeyError, "Invalid pos_encoding_mode"),
-        ({"init": {"kv_layout": "DHN"}}, KeyError, "Invalid kv_layout"),
+        ({"last_page_len": ints(4, 0)}, ValueError, r"'kv_last_page_len' is 0 at 1"),
+        ({"num_qo_heads": 3}, ValueError, r"'num_qo_heads' is 3; accepted: a positive multiple"),
+        ({"head_dim": 60}, ValueError, r"'head_dim_qk' is 60; accepted: a multiple of 8"),
+        ({"window_left": -2}, ValueError, r"'window_left' is -2"),
+        ({"sm_scale": float("nan")}, ValueError, r"'sm_scale' is nan"),
+        ({"q_data_type": "float64"}, TypeError, r"dtype: got 'float64'"),
+        ({"pos_encoding_mode": "SIN"}, KeyError, r"Invalid pos_encoding_mode"),
+        ({"init": {"kv_layout": "DHN"}}, KeyError, r"Invalid kv_layout"),
         (
             {"init": {"backend": "fa3"}},
             NotImplementedError,
             "backend 'fa3' is not available on cpu",
         ),
-        ({"init": {"jit_args": [1]}}, NotImplementedError, "'jit_args' is given"),
-        ({"q": torch.zeros(2, 4, 32)}, ValueError, "'q' is float32.2, 4, 32."),
-        ({"q": torch.zeros(3, 4, 64)}, ValueError, "accepted: float32.3, 4, 64."),
-        ({"q": torch.zeros(2, 4, 64).half()}, ValueError, "does not match the q_data_type"),
+        ({"init": {"jit_args": [1]}}, NotImplementedError, r"'jit_args' is given"),
+        ({"q": torch.zeros(2, 4, 32)}, ValueError, r"'q' is float32.2, 4, 32."),
+        ({"q": torch.zeros(3, 4, 64)}, ValueError, r"accepted: float32.3, 4, 64."),
+        ({"q": torch.zeros(2, 4, 64).half()}, ValueError, r"does not match the q_data_type"),
         (
             {"q": torch.zeros(2, 4, 128)[:, :, ::2]},
             ValueError,
@@ -443,8 +454,8 @@ def ints(*x: int) -> torch.Tensor:
             ValueError,
             "'k' is float16; accepted: float32",
         ),
-        ({"cache": torch.zeros(3, 2, 5, 2, 64)}, ValueError, "'k' .*accepted: shape"),
-        ({"cache": torch.zeros(3, 3, 4, 2, 64)}, ValueError, "paged_kv_cache: shape"),
+        ({"cache": torch.zeros(3, 2, 5, 2, 64)}, ValueError, r"'k' .*accepted: shape"),
+        ({"cache": torch.zeros(3, 3, 4, 2, 64)}, ValueError, r"paged_kv_cache: shape"),
         (
             {"run": {"k_scale": float("nan")}},
             ValueError,
@@ -455,14 +466,14 @@ def ints(*x: int) -> torch.Tensor:
             ValueError,
             "'k_head_scale' is inf at 1",
         ),
-        ({"run": {"k_scale": torch.ones(3)}}, ValueError, "'k_head_scale' .*accepted: shape .2."),
+        ({"run": {"k_scale": torch.ones(3)}}, ValueError, r"'k_head_scale' .*accepted: shape .2."),
         (
             {"run": {"sinks": torch.tensor([0, 0, 0, float("nan")])}},
             ValueError,
             "'sinks' is nan at 3",
         ),
-        ({"run": {"window_left": 3}}, ValueError, "'window_left' is 3; accepted: the planned -1"),
-        ({"run": {"kv_cache_sf": 1}}, NotImplementedError, "'kv_cache_sf' is given"),
+        ({"run": {"window_left": 3}}, ValueError, r"'window_left' is 3; accepted: the planned -1"),
+        ({"run": {"kv_cache_sf": 1}}, NotImplementedError, r"'kv_cache_sf' is given"),
     ],
 )
 def test_bad_input_is_one_clear_line(changes: dict, error: type[Exception], text: str) -> None:
@@ -472,7 +483,7 @@ def test_bad_input_is_one_clear_line(changes: dict, error: type[Exception], text
 
 
 def test_running_before_planning() -> None:
-    with pytest.raises(RuntimeError, match="run\\(\\) before plan\\(\\)"):
+    with pytest.raises(RuntimeError, match=r"run\\(\\) before plan\\(\\)"):
         wavefire.BatchDecodeWithPagedKVCacheWrapper().run(
             torch.zeros(1, 1, 64), torch.zeros(1, 2, 1, 1, 64)
         )
@@ -510,5 +521,5 @@ def test_merging_with_an_empty_part_changes_nothing() -> None:
     assert torch.equal(kept, v)
     out, lse = wavefire.merge_states(torch.zeros(2, 0, 1, 8), torch.zeros(2, 0, 1))
     assert torch.isneginf(lse).all()
-    with pytest.raises(ValueError, match="'s' is float16"):
+    with pytest.raises(ValueError, match=r"'s' is float16"):
         wavefire.merge_state_in_place(v, s.half(), v, s)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 
 import numpy as np
 import pytest
 import torch
-from reference import rope, top_k_keep, top_p_keep
-
 import wavefire
+from reference import rope, top_k_keep, top_p_keep
 from wavefire import sampling
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
@@ -79,7 +79,7 @@ def test_gated_activations(dtype: torch.dtype, width: int) -> None:
     close(wavefire.gelu_and_mul(x), functional.gelu(a) * b, dtype)
     close(wavefire.gelu_tanh_and_mul(x), functional.gelu(a, approximate="tanh") * b, dtype)
     with pytest.raises(
-        ValueError, match="silu_and_mul: 'input' .*accepted: an even last dimension"
+        ValueError, match=r"silu_and_mul: 'input' .*accepted: an even last dimension"
     ):
         wavefire.silu_and_mul(torch.zeros(2, 5))
 
@@ -120,7 +120,7 @@ def test_rope_by_offsets_and_by_cache_agree() -> None:
     )
     assert torch.allclose(q2.view(7, 4, 64), by_position[0], atol=1e-6)
     assert torch.allclose(k2.view(7, 2, 64), by_position[1], atol=1e-6)
-    with pytest.raises(ValueError, match="'positions' is 128 at 6; accepted: 0 to 127"):
+    with pytest.raises(ValueError, match=r"'positions' is 128 at 6; accepted: 0 to 127"):
         positions[6] = 128
         wavefire.apply_rope_with_cos_sin_cache(positions, q.view(7, -1), k.view(7, -1), 64, cache)
 
@@ -160,7 +160,7 @@ def test_append_writes_exactly_its_slots(layout: str, dtype: torch.dtype) -> Non
     assert torch.equal(cache.float(), expected.float())
     before = cache.float().clone()
     with pytest.raises(
-        ValueError, match="'positions' is 8 at 1; accepted: 0 to 7, what the pages of request 0"
+        ValueError, match=r"'positions' is 8 at 1; accepted: 0 to 7, what the pages of request 0"
     ):
         wavefire.append_paged_kv_cache(
             key[:2],
@@ -193,10 +193,7 @@ def test_packbits(order: str, n: int) -> None:
     )
     indptr = torch.tensor([0, n // 3, n // 3, n], dtype=torch.int32)
     packed, new = wavefire.segment_packbits(x, indptr, order)
-    parts = [
-        np.packbits(x[a:b].numpy(), bitorder=order)
-        for a, b in zip(indptr[:-1], indptr[1:], strict=True)
-    ]
+    parts = [np.packbits(x[a:b].numpy(), bitorder=order) for a, b in itertools.pairwise(indptr)]
     assert np.array_equal(packed.numpy(), np.concatenate(parts))
     assert new.tolist() == np.cumsum([0] + [len(p) for p in parts]).tolist()
 
@@ -210,7 +207,7 @@ def test_softmax(dtype: torch.dtype, vocabulary: int) -> None:
     assert p.dtype == torch.float32
     exact = torch.softmax(logits.double() / temperature[:, None].double(), -1)
     np.testing.assert_allclose(p.double(), exact, rtol=2e-5, atol=1e-9)
-    with pytest.raises(ValueError, match="'temperature' is 0; accepted: a positive"):
+    with pytest.raises(ValueError, match=r"'temperature' is 0; accepted: a positive"):
         wavefire.softmax(logits, 0)
 
 
@@ -292,11 +289,11 @@ def test_rows_that_cannot_be_drawn_from_are_reported() -> None:
     tokens, valid = sampling.sampling_from_probs(p, return_valid=True)
     assert valid.tolist() == [False, True, False]
     assert ((tokens >= 0) & (tokens < 8)).all()
-    with pytest.raises(ValueError, match="in row 0; accepted: rows of finite weights"):
+    with pytest.raises(ValueError, match=r"in row 0; accepted: rows of finite weights"):
         sampling.sampling_from_probs(p)
-    with pytest.raises(ValueError, match="contains NaN"):
+    with pytest.raises(ValueError, match=r"contains NaN"):
         sampling.sampling_from_probs(p, check_nan=True)
-    with pytest.raises(ValueError, match="in row 1"):
+    with pytest.raises(ValueError, match=r"in row 1"):
         sampling.sampling_from_logits(torch.tensor([[0.0, 1.0], [-np.inf, -np.inf]]))
 
 
@@ -321,13 +318,13 @@ def test_generators_and_seeds_make_draws_repeatable() -> None:
 
 def test_parameters_are_checked() -> None:
     p = torch.rand(4, 10)
-    with pytest.raises(ValueError, match="Sampling parameter tensor batch size mismatch"):
+    with pytest.raises(ValueError, match=r"Sampling parameter tensor batch size mismatch"):
         sampling.top_p_sampling_from_probs(p, torch.rand(3))
-    with pytest.raises(ValueError, match="Expected a 1D tensor"):
+    with pytest.raises(ValueError, match=r"Expected a 1D tensor"):
         sampling.top_p_sampling_from_probs(p, torch.rand(4, 1))
-    with pytest.raises(ValueError, match="'top_p' is 1.5; accepted: a number in"):
+    with pytest.raises(ValueError, match=r"'top_p' is 1.5; accepted: a number in"):
         sampling.top_p_sampling_from_probs(p, 1.5)
-    with pytest.raises(ValueError, match="Invalid filter_apply_order: x"):
+    with pytest.raises(ValueError, match=r"Invalid filter_apply_order: x"):
         sampling.top_k_top_p_sampling_from_probs(p, 1, 0.5, filter_apply_order="x")
-    with pytest.raises(ValueError, match="'top_k' is 0"):
+    with pytest.raises(ValueError, match=r"'top_k' is 0"):
         sampling.top_k_sampling_from_probs(p, 0)
