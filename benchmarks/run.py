@@ -69,7 +69,7 @@ class Bench:
         self.read_bandwidth, self.copy_bandwidth, self.multiply_rate = self._ceilings()
 
     def _ceilings(self) -> tuple[float, float, float]:
-        """Bytes per second read and copied, floating point operations per second of a float32 product."""
+        """Bytes a second read and copied, operations a second of a float32 product."""
         x = torch.ones(64 * 1024 * 1024)
         y = torch.empty_like(x)
         a = torch.randn(1536, 1536)
@@ -106,7 +106,8 @@ class Bench:
         share = "" if r.ceiling is None else f"  {100 * r.rate / r.ceiling:5.1f} % of ceiling"
         peer = "" if r.ratio is None else f"  {r.ratio:6.2f} x {r.peer_name}"
         print(
-            f"{r.group:10s} {r.case:46s} {1e3 * r.ours:9.3f} ms  {r.rate / 1e9:8.1f} G{r.unit}{share}{peer}"
+            f"{r.group:10s} {r.case:46s} {1e3 * r.ours:9.3f} ms  "
+            f"{r.rate / 1e9:8.1f} G{r.unit}{share}{peer}"
         )
 
 
@@ -304,9 +305,10 @@ def main() -> None:
     torch.manual_seed(0)
     bench = Bench(args.quick)
     print(
-        f"{processor()}, {torch.get_num_threads()} threads, torch {torch.__version__}; ceilings: read "
-        f"{bench.read_bandwidth / 1e9:.1f} GB/s, copy {bench.copy_bandwidth / 1e9:.1f} GB/s, float32 product "
-        f"{bench.multiply_rate / 1e9:.0f} GFLOP/s"
+        f"{processor()}, {torch.get_num_threads()} threads, torch {torch.__version__}; "
+        f"ceilings: read {bench.read_bandwidth / 1e9:.1f} GB/s, "
+        f"copy {bench.copy_bandwidth / 1e9:.1f} GB/s, "
+        f"float32 product {bench.multiply_rate / 1e9:.0f} GFLOP/s"
     )
     for part in (bench_plan, bench_rows, bench_prefill, bench_decode):
         part(bench)
