@@ -483,7 +483,7 @@ def test_bad_input_is_one_clear_line(changes: dict, error: type[Exception], text
 
 
 def test_running_before_planning() -> None:
-    with pytest.raises(RuntimeError, match=r"run\\(\\) before plan\\(\\)"):
+    with pytest.raises(RuntimeError, match=r"run\(\) before plan\(\)"):
         wavefire.BatchDecodeWithPagedKVCacheWrapper().run(
             torch.zeros(1, 1, 64), torch.zeros(1, 2, 1, 1, 64)
         )
