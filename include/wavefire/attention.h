@@ -11,10 +11,6 @@
 
 namespace wavefire {
 
-namespace attention {
-struct Params;
-}
-
 enum class KvLayout : unsigned char { nhd, hnd };
 enum class PositionMode : unsigned char { none, rope_llama, alibi };
 
@@ -46,7 +42,7 @@ struct AttentionOptions {
   RopeParameters rope{};
   int fixed_split_kv =
       0;  // > 0: cut KV ranges at multiples of it, so that results do not depend on the batch
-  bool allow_split = true;  // false: never split a KV range
+  bool allow_split = true;  // false: never split a KV range, whatever fixed_split_kv is
   int workers = 0;          // 0: as many as the device has
 };
 
@@ -83,7 +79,7 @@ struct AttentionTensors {
   TensorView k_head_scale{};  // f32 [num_kv_heads], optional
   TensorView v_head_scale{};  // f32 [num_kv_heads], optional
   TensorView sinks{};  // f32 [num_qo_heads], optional: a logit without a value in every softmax;
-                       // LSE includes it
+                       // LSE includes it; -inf: none for that head
   TensorView alibi_slopes{};  // f32 [num_qo_heads]; optional under PositionMode::alibi (default:
                               // the slopes of the paper)
 };
@@ -115,12 +111,14 @@ class BatchAttention {
   int joins() const;
 
  private:
-  struct Plan;
-  void adopt(std::unique_ptr<Plan> plan);
-  void launch(const attention::Params& common) const;
-
-  std::unique_ptr<Plan> plan_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
+
+/// One request without a plan to keep: q [tokens, ...], all rows of ragged k and v. As a batch of
+/// one.
+void single_attention(const AttentionOptions& options, const AttentionTensors& tensors,
+                      const CustomMask& mask = {});
 
 /// ALiBi slopes of Press et al. (2022) for any number of heads, f32 [num_heads].
 void alibi_slopes(int num_heads, float* out);

@@ -1,17 +1,21 @@
-// BatchAttention: validate, plan, run.
+// BatchAttention: plan and run. Arguments are checked in attention_problem.cpp (plan) and
+// attention_tensors.cpp (run).
 #include "wavefire/attention.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
-#include <new>
+#include <vector>
 
 #include "core/check.h"
 #include "device/cpu/levels.h"
 #include "device/cpu/parallel.h"
 #include "ops/attention_problem.h"
+#include "ops/attention_tensors.h"
 #include "plan/attention_plan.h"
 #include "tune/attention.h"
 
@@ -20,16 +24,8 @@ namespace {
 
 constexpr const char* operation = "attention";
 
-struct FreeAligned {
-  void operator()(void* p) const { std::free(p); }
-};
-
-/// Memory of one run: join counters, partial results, the workers' scratch.
-struct Workspace {
-  std::vector<i32> arrivals;
-  std::vector<float> partial_o, partial_lse;
-  std::unique_ptr<char, FreeAligned> scratch;
-};
+/// Requests of few rows and of many go to different kernels (tune::select_attention).
+constexpr std::size_t most_parts = 2;
 
 /// The requests of a batch that one kernel takes.
 struct Part {
@@ -42,86 +38,116 @@ struct Part {
   }
 };
 
-std::size_t aligned_size(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+/// What a run needs besides its tensors. Sizes in elements, scratch in bytes.
+struct WorkspaceSizes {
+  std::size_t joins = 0, partial_rows = 0, partial_values = 0, scratch = 0;
 
-}  // namespace
+  std::size_t bytes() const {
+    return joins * sizeof(i32) + (partial_rows + partial_values) * sizeof(float) + scratch;
+  }
+};
 
-struct BatchAttention::Plan {
+struct FreeAligned {
+  void operator()(void* p) const { std::free(p); }
+};
+
+/// Memory of one run at a time: join counters (zero between runs), partial results, scratch.
+struct Workspace {
+  std::vector<i32> arrivals;
+  std::vector<float> partial_o, partial_lse;
+  std::unique_ptr<char, FreeAligned> scratch;
+  std::size_t scratch_bytes = 0;
+
+  void fit(const WorkspaceSizes& sizes) {
+    const auto grow = [](auto& vector, std::size_t size) {
+      if (vector.size() < size) vector.resize(size);
+    };
+    grow(arrivals, sizes.joins);
+    grow(partial_o, sizes.partial_values);
+    grow(partial_lse, sizes.partial_rows);
+    if (scratch_bytes >= sizes.scratch) return;
+    scratch.reset(static_cast<char*>(std::aligned_alloc(scratch_alignment, sizes.scratch)));
+    scratch_bytes = scratch != nullptr ? sizes.scratch : 0;
+    if (scratch == nullptr) {
+      throw Error(ErrorKind::out_of_memory,
+                  core::join(operation, ": no memory for ", sizes.scratch, " bytes of scratch"));
+    }
+    std::memset(scratch.get(), 0, sizes.scratch);
+  }
+
+  static constexpr std::size_t scratch_alignment = 64;
+};
+
+/// Runs may go on at the same time; each takes a workspace and puts it back.
+class WorkspacePool {
+ public:
+  std::unique_ptr<Workspace> take(const WorkspaceSizes& sizes) {
+    std::unique_ptr<Workspace> workspace;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        workspace = std::move(idle_.back());
+        idle_.pop_back();
+      }
+    }
+    if (workspace == nullptr) workspace = std::make_unique<Workspace>();
+    workspace->fit(sizes);
+    return workspace;
+  }
+  void put_back(std::unique_ptr<Workspace> workspace) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(workspace));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workspace>> idle_;
+};
+
+/// All that plan() decides. Refilled from plan to plan, it allocates only to grow.
+struct Plan {
   AttentionOptions options;
   ops::AttentionBatch batch;
-  std::vector<Part> parts;  // at most two: few rows, many rows
+  std::array<Part, most_parts> parts;
+  std::size_t part_count = 0;
   int workers = 1;
   std::vector<float> rope_frequency, alibi;
 
-  // Runs may go on at the same time; each takes a workspace and puts it back.
-  std::mutex mutex;
-  std::vector<std::unique_ptr<Workspace>> idle;
-
-  std::unique_ptr<Workspace> take_workspace();
-  void put_back(std::unique_ptr<Workspace> workspace);
+  void distribute();
+  Part& part_of(const cpu::AttentionKernel* kernel);
   std::size_t scratch_stride() const;
-  void make_parts();
+  WorkspaceSizes sizes() const;
 };
 
-std::size_t BatchAttention::Plan::scratch_stride() const {
-  std::size_t bytes = 0;
-  for (const Part& part : parts) bytes = std::max(bytes, part.kernel->scratch_bytes);
-  return aligned_size(bytes);
+Part& Plan::part_of(const cpu::AttentionKernel* kernel) {
+  for (std::size_t i = 0; i < part_count; ++i) {
+    if (parts[i].kernel == kernel) return parts[i];
+  }
+  Part& part = parts.at(part_count++);
+  part.kernel = kernel;
+  part.heads_per_item = tune::bundle_heads(*kernel, options.num_kv_heads);
+  part.work.requests.clear();
+  return part;
 }
 
-std::unique_ptr<Workspace> BatchAttention::Plan::take_workspace() {
-  {
-    const std::lock_guard lock(mutex);
-    if (!idle.empty()) {
-      auto workspace = std::move(idle.back());
-      idle.pop_back();
-      return workspace;
-    }
-  }
-  auto workspace = std::make_unique<Workspace>();
-  std::size_t joins = 0, rows = 0;
-  for (const Part& part : parts) {
-    joins += part.work.joins.size();
-    rows += part.partial_rows();
-  }
-  workspace->arrivals.assign(joins, 0);
-  workspace->partial_o.resize(rows * static_cast<std::size_t>(options.head_dim_vo));
-  workspace->partial_lse.resize(rows);
-  const std::size_t bytes = scratch_stride() * static_cast<std::size_t>(workers);
-  workspace->scratch.reset(
-      static_cast<char*>(std::aligned_alloc(64, std::max<std::size_t>(bytes, 64))));
-  if (workspace->scratch == nullptr) {
-    throw Error(ErrorKind::out_of_memory,
-                core::join(operation, ": no memory for ", bytes, " bytes of scratch"));
-  }
-  std::memset(workspace->scratch.get(), 0, bytes);
-  return workspace;
-}
-
-void BatchAttention::Plan::put_back(std::unique_ptr<Workspace> workspace) {
-  const std::lock_guard lock(mutex);
-  idle.push_back(std::move(workspace));
-}
-
-void BatchAttention::Plan::make_parts() {
+/// Requests to kernels, work to workers.
+void Plan::distribute() {
   workers = options.workers > 0 ? options.workers : cpu::thread_count();
   const int group = options.num_qo_heads / options.num_kv_heads;
+  ops::require_lengths(batch, group);
   const tune::AttentionProblem problem{
       options.head_dim_qk, options.head_dim_vo, options.num_kv_heads,
       options.q_dtype == DType::bf16 && options.kv_dtype == DType::bf16 &&
           cpu::has_bf16_products()};
+  const cpu::AttentionKernels& kernels = cpu::attention_kernels();
+  part_count = 0;
   for (const attention::Request& request : batch.requests) {
-    const auto* kernel = tune::select_attention(cpu::attention_kernels(), problem,
-                                                std::int64_t{request.q_len} * group);
-    const auto same = [&](const Part& part) { return part.kernel == kernel; };
-    auto part = std::find_if(parts.begin(), parts.end(), same);
-    if (part == parts.end()) {
-      part = parts.insert(parts.end(), Part{kernel, 1, {}});
-      part->heads_per_item = tune::bundle_heads(*kernel, options.num_kv_heads);
-    }
-    part->work.requests.push_back(request);
+    const auto* kernel =
+        tune::select_attention(kernels, problem, std::int64_t{request.q_len} * group);
+    part_of(kernel).work.requests.push_back(request);
   }
-  for (Part& part : parts) {
+  for (std::size_t i = 0; i < part_count; ++i) {
+    Part& part = parts[i];
     part.work.traits = {
         .num_kv_heads = options.num_kv_heads / part.heads_per_item,
         .group = group,
@@ -140,257 +166,162 @@ void BatchAttention::Plan::make_parts() {
   }
 }
 
-BatchAttention::BatchAttention() = default;
+std::size_t Plan::scratch_stride() const {
+  constexpr std::size_t align = Workspace::scratch_alignment;
+  std::size_t bytes = align;
+  for (std::size_t i = 0; i < part_count; ++i) {
+    bytes = std::max(bytes, parts[i].kernel->scratch_bytes);
+  }
+  return (bytes + align - 1) / align * align;
+}
+
+WorkspaceSizes Plan::sizes() const {
+  WorkspaceSizes sizes;
+  for (std::size_t i = 0; i < part_count; ++i) {
+    sizes.joins += parts[i].work.joins.size();
+    sizes.partial_rows += parts[i].partial_rows();
+  }
+  sizes.partial_values = sizes.partial_rows * static_cast<std::size_t>(options.head_dim_vo);
+  sizes.scratch = scratch_stride() * static_cast<std::size_t>(workers);
+  return sizes;
+}
+
+/// Gives each part its share of the plan's and the workspace's arrays.
+std::array<attention::Params, most_parts> params_of(const Plan& plan, Workspace& workspace,
+                                                    const attention::Params& common) {
+  std::array<attention::Params, most_parts> params;
+  std::size_t join = 0, row = 0;
+  for (std::size_t i = 0; i < plan.part_count; ++i) {
+    const Part& part = plan.parts[i];
+    attention::Params& p = params[i] = common;
+    p.requests = part.work.requests.data();
+    p.items = part.work.items.data();
+    p.worker_begin = part.work.worker_begin.data();
+    p.joins = part.work.joins.data();
+    p.join_arrivals = workspace.arrivals.data() + join;
+    p.partial_o = workspace.partial_o.data() + row * static_cast<std::size_t>(p.head_dim_vo);
+    p.partial_lse = workspace.partial_lse.data() + row;
+    p.heads_per_item = part.heads_per_item;
+    join += part.work.joins.size();
+    row += part.partial_rows();
+  }
+  return params;
+}
+
+void launch(const Plan& plan, WorkspacePool& pool, const attention::Params& common) {
+  auto workspace = pool.take(plan.sizes());
+  const auto params = params_of(plan, *workspace, common);
+  const std::size_t stride = plan.scratch_stride();
+  const auto work = [&](int worker) {
+    char* scratch = workspace->scratch.get() + stride * static_cast<std::size_t>(worker);
+    for (std::size_t i = 0; i < plan.part_count; ++i) {
+      plan.parts[i].kernel->run(params[i], worker, scratch);
+    }
+  };
+  cpu::parallel_for(plan.workers, std::ref(work));  // by reference: std::function allocates nothing
+  pool.put_back(std::move(workspace));
+}
+
+}  // namespace
+
+/// Two plans: plan() fills the idle one and exchanges them when all is well.
+struct BatchAttention::State {
+  std::array<Plan, 2> plans;
+  int active = -1;
+  WorkspacePool pool;
+
+  const Plan* active_plan() const {
+    return active < 0 ? nullptr : &plans[static_cast<std::size_t>(active)];
+  }
+
+  template <class ReadBatch>
+  void make_plan(const AttentionOptions& options, ReadBatch&& read_batch) {
+    const int next = active == 0 ? 1 : 0;
+    Plan& plan = plans[static_cast<std::size_t>(next)];
+    plan.options = ops::complete(options);
+    read_batch(plan.batch);
+    plan.distribute();
+    const AttentionOptions& o = plan.options;
+    plan.rope_frequency.clear();
+    if (o.position_mode == PositionMode::rope_llama) {
+      plan.rope_frequency = ops::rope_frequencies(o.rope, o.head_dim_qk);
+    }
+    plan.alibi.clear();
+    if (o.position_mode == PositionMode::alibi) {
+      plan.alibi.resize(static_cast<std::size_t>(o.num_qo_heads));
+      alibi_slopes(o.num_qo_heads, plan.alibi.data());
+    }
+    active = next;
+  }
+};
+
+BatchAttention::BatchAttention() : state_(std::make_unique<State>()) {}
 BatchAttention::~BatchAttention() = default;
 BatchAttention::BatchAttention(BatchAttention&&) noexcept = default;
 BatchAttention& BatchAttention::operator=(BatchAttention&&) noexcept = default;
 
 void BatchAttention::plan(const AttentionOptions& options, const TensorView& qo_indptr,
                           const PageTable& pages, const CustomMask& mask) {
-  auto plan = std::make_unique<Plan>();
-  plan->options = ops::complete(options);
-  plan->batch = ops::read_batch(qo_indptr, pages, mask);
-  adopt(std::move(plan));
+  state_->make_plan(
+      options, [&](ops::AttentionBatch& batch) { ops::read_batch(batch, qo_indptr, pages, mask); });
 }
 
 void BatchAttention::plan(const AttentionOptions& options, const TensorView& qo_indptr,
                           const TensorView& kv_indptr, const CustomMask& mask) {
-  auto plan = std::make_unique<Plan>();
-  plan->options = ops::complete(options);
-  plan->batch = ops::read_batch(qo_indptr, kv_indptr, mask);
-  adopt(std::move(plan));
+  state_->make_plan(options, [&](ops::AttentionBatch& batch) {
+    ops::read_batch(batch, qo_indptr, kv_indptr, mask);
+  });
 }
-
-void BatchAttention::adopt(std::unique_ptr<Plan> plan) {
-  plan->make_parts();
-  const AttentionOptions& o = plan->options;
-  if (o.position_mode == PositionMode::rope_llama) {
-    plan->rope_frequency = ops::rope_frequencies(o.rope, o.head_dim_qk);
-  }
-  if (o.position_mode == PositionMode::alibi) {
-    plan->alibi.resize(static_cast<std::size_t>(o.num_qo_heads));
-    alibi_slopes(o.num_qo_heads, plan->alibi.data());
-  }
-  plan_ = std::move(plan);
-}
-
-namespace {
-
-/// One of k, v, k_tail: checked, with the strides of its layout.
-attention::KvTensor read_kv(const char* argument, const TensorView& view, const AttentionOptions& o,
-                            const ops::AttentionBatch& batch, std::int64_t dims) {
-  const bool nhd = o.kv_layout == KvLayout::nhd;
-  const core::TensorRule rule = core::check(operation, argument, view);
-  rule.defined().on_cpu().dtype(o.kv_dtype);
-  const std::int64_t heads = o.num_kv_heads;
-  attention::KvTensor tensor{view.data, 0, 0, 0, static_cast<i32>(dims)};
-  if (batch.paged) {
-    if (nhd) {
-      rule.shape({-1, batch.page_size, heads, dims});
-    } else {
-      rule.shape({-1, heads, batch.page_size, dims});
-    }
-    core::require(
-        batch.max_page < view.shape[0], operation, "kv_indices",
-        core::join("page ", batch.max_page),
-        core::join("page indices below ", view.shape[0], ", the pages of '", argument, "'"));
-    tensor.stride_page = view.strides[0];
-    tensor.stride_token = view.strides[nhd ? 1 : 2];
-    tensor.stride_head = view.strides[nhd ? 2 : 1];
-  } else {
-    if (nhd) {
-      rule.shape({-1, heads, dims});
-    } else {
-      rule.shape({heads, -1, dims});
-    }
-    core::require(view.shape[nhd ? 0 : 1] >= batch.kv_rows, operation, argument, to_string(view),
-                  core::join("at least ", batch.kv_rows, " rows, the last entry of kv_indptr"));
-    tensor.stride_token = view.strides[nhd ? 0 : 1];
-    tensor.stride_head = view.strides[nhd ? 1 : 0];
-  }
-  rule.last_dim_contiguous();
-  return tensor;
-}
-
-const float* read_floats(const char* argument, const TensorView& view, std::int64_t size,
-                         bool finite) {
-  if (!view.defined()) return nullptr;
-  core::check(operation, argument, view).on_cpu().dtype(DType::f32).shape({size}).contiguous();
-  const float* values = view.as<const float>();
-  for (std::int64_t i = 0; i < size; ++i) {
-    const bool good = finite ? std::isfinite(values[i]) : !std::isnan(values[i]);
-    core::require(good, operation, argument, core::join(values[i], " at ", i),
-                  finite ? "finite numbers" : "numbers");
-  }
-  return values;
-}
-
-void require_scale(const char* argument, float scale) {
-  core::require(std::isfinite(scale), operation, argument, scale, "a finite number");
-}
-
-void set_queries_and_output(attention::Params& p, const AttentionTensors& t,
-                            const AttentionOptions& o, std::int64_t tokens) {
-  core::check(operation, "q", t.q)
-      .defined()
-      .on_cpu()
-      .dtype(o.q_dtype)
-      .shape({tokens, o.num_qo_heads, o.head_dim_qk})
-      .last_dim_contiguous();
-  core::check(operation, "out", t.out)
-      .defined()
-      .on_cpu()
-      .dtype(o.o_dtype)
-      .shape({tokens, o.num_qo_heads, o.head_dim_vo})
-      .last_dim_contiguous()
-      .writable();
-  p.q = t.q.data;
-  p.o = t.out.data;
-  p.q_stride_token = t.q.strides[0];
-  p.q_stride_head = t.q.strides[1];
-  p.o_stride_token = t.out.strides[0];
-  p.o_stride_head = t.out.strides[1];
-  p.q_dtype = o.q_dtype;
-  p.kv_dtype = o.kv_dtype;
-  p.o_dtype = o.o_dtype;
-  if (t.lse.defined()) {
-    core::check(operation, "lse", t.lse)
-        .on_cpu()
-        .dtype(DType::f32)
-        .shape({tokens, o.num_qo_heads})
-        .writable();
-    p.lse = t.lse.as<float>();
-    p.lse_stride_token = t.lse.strides[0];
-    p.lse_stride_head = t.lse.strides[1];
-  }
-}
-
-void set_keys_and_values(attention::Params& p, const AttentionTensors& t, const AttentionOptions& o,
-                         const ops::AttentionBatch& batch) {
-  std::int64_t tail = 0;
-  if (t.k_tail.defined()) {
-    core::require(t.k_tail.rank >= 1, operation, "k_tail", to_string(t.k_tail), "the rank of 'k'");
-    tail = t.k_tail.shape[t.k_tail.rank - 1];
-    core::require(tail > 0 && tail < o.head_dim_qk, operation, "k_tail", to_string(t.k_tail),
-                  core::join("fewer than head_dim_qk (", o.head_dim_qk, ") columns"));
-    p.k[1] = read_kv("k_tail", t.k_tail, o, batch, tail);
-    p.k_segments = 2;
-  }
-  p.k[0] = read_kv("k", t.k, o, batch, o.head_dim_qk - tail);
-  p.v = read_kv("v", t.v, o, batch, o.head_dim_vo);
-  const auto& k = p.k[0];
-  p.v_aliases_k = k.data == p.v.data && k.stride_page == p.v.stride_page &&
-                          k.stride_token == p.v.stride_token && k.stride_head == p.v.stride_head
-                      ? 1
-                      : 0;
-  p.num_pages = batch.paged ? std::min(t.k.shape[0], t.v.shape[0]) : 0;
-  if (batch.paged && t.k_tail.defined())
-    p.num_pages = std::min<i64>(p.num_pages, t.k_tail.shape[0]);
-}
-
-void set_logits(attention::Params& p, const AttentionTensors& t, const AttentionOptions& o) {
-  require_scale("q_scale", t.q_scale);
-  require_scale("k_scale", t.k_scale);
-  require_scale("v_scale", t.v_scale);
-  p.sm_scale = *o.sm_scale * t.q_scale * t.k_scale;
-  p.v_scale = t.v_scale;
-  p.q_head_scale = read_floats("q_head_scale", t.q_head_scale, o.num_qo_heads, true);
-  p.k_head_scale = read_floats("k_head_scale", t.k_head_scale, o.num_kv_heads, true);
-  p.v_head_scale = read_floats("v_head_scale", t.v_head_scale, o.num_kv_heads, true);
-  p.sinks = read_floats("sinks", t.sinks, o.num_qo_heads, false);
-  const float* slopes = read_floats("alibi_slopes", t.alibi_slopes, o.num_qo_heads, true);
-  core::require(slopes == nullptr || o.position_mode == PositionMode::alibi, operation,
-                "alibi_slopes", "given", "none unless the plan's position mode is ALIBI");
-  if (slopes != nullptr) p.alibi_slopes = slopes;
-  p.soft_cap = o.logits_soft_cap;
-  p.causal = o.causal ? 1 : 0;
-  p.window_left = o.window_left;
-}
-
-}  // namespace
 
 void BatchAttention::run(const AttentionTensors& tensors) const {
-  if (plan_ == nullptr) {
+  if (!planned()) {
     throw Error(ErrorKind::invalid_argument,
                 "attention: run() before plan(); accepted: a planned batch");
   }
-  Plan& plan = *plan_;
-  const AttentionOptions& o = plan.options;
-  attention::Params p;
-  set_queries_and_output(p, tensors, o, plan.batch.tokens);
-  set_keys_and_values(p, tensors, o, plan.batch);
-  p.alibi_slopes = plan.alibi.empty() ? nullptr : plan.alibi.data();
-  set_logits(p, tensors, o);
+  const Plan& plan = *state_->active_plan();
+  attention::Params p = ops::read_tensors(tensors, plan.options, plan.batch);
+  if (p.alibi_slopes == nullptr && !plan.alibi.empty()) p.alibi_slopes = plan.alibi.data();
   p.rope_frequency = plan.rope_frequency.empty() ? nullptr : plan.rope_frequency.data();
-  p.custom_mask = plan.batch.mask.empty() ? nullptr : plan.batch.mask.data();
-  p.page_table = plan.batch.paged ? plan.batch.page_table.data() : nullptr;
-  p.page_table_size = static_cast<i64>(plan.batch.page_table.size());
-  p.page_size = plan.batch.page_size;
-  p.num_qo_heads = o.num_qo_heads;
-  p.num_kv_heads = o.num_kv_heads;
-  p.group = o.num_qo_heads / o.num_kv_heads;
-  p.head_dim_qk = o.head_dim_qk;
-  p.head_dim_vo = o.head_dim_vo;
   p.workers = plan.workers;
-  launch(p);
+  launch(plan, state_->pool, p);
 }
 
-void BatchAttention::launch(const attention::Params& common) const {
-  Plan& plan = *plan_;
-  auto workspace = plan.take_workspace();
-  const std::size_t stride = plan.scratch_stride();
-  std::vector<attention::Params> params(plan.parts.size(), common);
-  std::size_t join = 0, row = 0;
-  for (std::size_t i = 0; i < plan.parts.size(); ++i) {
-    const Part& part = plan.parts[i];
-    attention::Params& p = params[i];
-    p.requests = part.work.requests.data();
-    p.items = part.work.items.data();
-    p.worker_begin = part.work.worker_begin.data();
-    p.joins = part.work.joins.data();
-    p.join_arrivals = workspace->arrivals.data() + join;
-    p.partial_o = workspace->partial_o.data() + row * static_cast<std::size_t>(p.head_dim_vo);
-    p.partial_lse = workspace->partial_lse.data() + row;
-    p.heads_per_item = part.heads_per_item;
-    join += part.work.joins.size();
-    row += part.partial_rows();
-  }
-  cpu::parallel_for(plan.workers, [&](int worker) {
-    char* scratch = workspace->scratch.get() + stride * static_cast<std::size_t>(worker);
-    for (std::size_t i = 0; i < plan.parts.size(); ++i) {
-      plan.parts[i].kernel->run(params[i], worker, scratch);
-    }
-  });
-  plan.put_back(std::move(workspace));
+bool BatchAttention::planned() const {
+  return state_ != nullptr && state_->active_plan() != nullptr;
 }
-
-bool BatchAttention::planned() const { return plan_ != nullptr; }
 
 std::int64_t BatchAttention::workspace_bytes() const {
-  if (plan_ == nullptr) return 0;
-  std::size_t bytes = plan_->scratch_stride() * static_cast<std::size_t>(plan_->workers);
-  for (const Part& part : plan_->parts) {
-    bytes += part.work.joins.size() * sizeof(i32);
-    bytes += part.partial_rows() * static_cast<std::size_t>(plan_->options.head_dim_vo + 1) *
-             sizeof(float);
-  }
-  return static_cast<std::int64_t>(bytes);
+  return planned() ? static_cast<std::int64_t>(state_->active_plan()->sizes().bytes()) : 0;
 }
 
 int BatchAttention::work_items() const {
   std::size_t items = 0;
-  if (plan_ != nullptr) {
-    for (const Part& part : plan_->parts) items += part.work.items.size();
+  if (planned()) {
+    const Plan& plan = *state_->active_plan();
+    for (std::size_t i = 0; i < plan.part_count; ++i) items += plan.parts[i].work.items.size();
   }
   return static_cast<int>(items);
 }
 
 int BatchAttention::joins() const {
-  std::size_t joins = 0;
-  if (plan_ != nullptr) {
-    for (const Part& part : plan_->parts) joins += part.work.joins.size();
+  return planned() ? static_cast<int>(state_->active_plan()->sizes().joins) : 0;
+}
+
+void single_attention(const AttentionOptions& options, const AttentionTensors& tensors,
+                      const CustomMask& mask) {
+  core::check(operation, "q", tensors.q).defined().rank(3);
+  core::check(operation, "k", tensors.k).defined().rank(3);
+  const std::int64_t rows = tensors.k.shape[options.kv_layout == KvLayout::nhd ? 0 : 1];
+  for (const auto& [name, length] : {std::pair("q", tensors.q.shape[0]), std::pair("k", rows)}) {
+    core::require(length <= ops::longest_request, operation, name, core::join(length, " tokens"),
+                  core::join("up to ", ops::longest_request, " tokens"));
   }
-  return static_cast<int>(joins);
+  i32 qo_indptr[] = {0, static_cast<i32>(tensors.q.shape[0])};
+  i32 kv_indptr[] = {0, static_cast<i32>(rows)};
+  BatchAttention attention;
+  attention.plan(options, TensorView::contiguous(qo_indptr, DType::i32, {2}),
+                 TensorView::contiguous(kv_indptr, DType::i32, {2}), mask);
+  attention.run(tensors);
 }
 
 void alibi_slopes(int num_heads, float* out) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "core/check.h"
@@ -23,6 +22,31 @@ void require_dtype(const char* argument, DType dtype, bool float8) {
       wide || (float8 && is_float8(dtype)), operation, argument, std::string(name_of(dtype)),
       float8 ? "float32, float16, bfloat16 or a float8 type" : "float32, float16 or bfloat16");
 }
+
+void require_rope(const RopeParameters& rope) {
+  const auto positive = [](const char* argument, float value) {
+    core::require(std::isfinite(value) && value > 0, operation, argument, value,
+                  "a positive number");
+  };
+  positive("rope_scale", rope.scale);
+  positive("rope_theta", rope.theta);
+  core::require(rope.low_freq_factor >= 0, operation, "rope low_freq_factor", rope.low_freq_factor,
+                "0 (frequencies not smoothed) or more");
+  if (rope.low_freq_factor == 0) return;
+  positive("rope old_context_len", rope.old_context_len);
+  core::require(
+      std::isfinite(rope.high_freq_factor) && rope.high_freq_factor > rope.low_freq_factor,
+      operation, "rope high_freq_factor", rope.high_freq_factor,
+      core::join("more than low_freq_factor (", rope.low_freq_factor, ")"));
+}
+
+[[noreturn]] void fail_length(const char* argument, i64 length, i64 request) {
+  core::fail_argument(operation, argument, core::join(length, " tokens at ", request),
+                      core::join("up to ", longest_request,
+                                 " tokens a request (queries: tokens times heads per KV head)"));
+}
+
+// Building the value of a message costs a microsecond: checks in loops build it after they fail.
 
 /// A view of host int32 values of rank 1 with any stride.
 struct Ints {
@@ -48,9 +72,10 @@ Ints read_indptr(const char* argument, const TensorView& view, i64 size) {
   core::require(indptr[0] == 0, operation, argument, core::join(indptr[0], " at 0"),
                 "0 as the first entry");
   for (i64 i = 1; i < indptr.size; ++i) {
-    core::require(indptr[i] >= indptr[i - 1], operation, argument,
-                  core::join(indptr[i], " at ", i, " after ", indptr[i - 1]),
-                  "entries that do not decrease");
+    if (indptr[i] >= indptr[i - 1]) continue;
+    core::fail_argument(operation, argument,
+                        core::join(indptr[i], " at ", i, " after ", indptr[i - 1]),
+                        "entries that do not decrease");
   }
   return indptr;
 }
@@ -58,21 +83,46 @@ Ints read_indptr(const char* argument, const TensorView& view, i64 size) {
 void set_queries(AttentionBatch& batch, const Ints& qo_indptr) {
   batch.requests.resize(static_cast<std::size_t>(qo_indptr.size - 1));
   for (i64 b = 0; b + 1 < qo_indptr.size; ++b) {
-    attention::Request& request = batch.requests[static_cast<std::size_t>(b)];
+    attention::Request& request = batch.requests[static_cast<std::size_t>(b)] = {};
     request.q_begin = qo_indptr[b];
     request.q_len = qo_indptr[b + 1] - qo_indptr[b];
   }
   batch.tokens = qo_indptr[qo_indptr.size - 1];
 }
 
+void set_pages(AttentionBatch& batch, const Ints& indices, i64 entries) {
+  // One entry at least: its address tells paged from ragged.
+  batch.page_table.resize(static_cast<std::size_t>(std::max<i64>(entries, 1)));
+  if (indices.stride == 1) {
+    std::copy_n(indices.data, entries, batch.page_table.data());
+  } else {
+    for (i64 i = 0; i < entries; ++i) batch.page_table[static_cast<std::size_t>(i)] = indices[i];
+  }
+  i32 least = 0, most = -1;
+  for (i64 i = 0; i < entries; ++i) {
+    const i32 page = batch.page_table[static_cast<std::size_t>(i)];
+    least = std::min(least, page);
+    most = std::max(most, page);
+  }
+  batch.max_page = most;
+  if (least >= 0) return;
+  i64 at = 0;
+  while (indices[at] >= 0) ++at;
+  core::fail_argument(operation, "kv_indices", core::join(indices[at], " at ", at),
+                      "page indices of 0 or more");
+}
+
 void set_mask(AttentionBatch& batch, const CustomMask& mask) {
+  const bool packed = mask.bits.defined() && mask.bits.dtype == DType::u8;
+  core::require(packed || !mask.indptr.defined(), operation, "custom_mask indptr", "given",
+                "none without packed bits (uint8)");
+  batch.mask.clear();
   if (!mask.bits.defined()) return;
   core::check(operation, "custom_mask", mask.bits)
       .on_cpu()
       .one_of({DType::b1, DType::u8})
       .rank(1)
       .contiguous();
-  const bool packed = mask.bits.dtype == DType::u8;
   Ints indptr{};
   if (packed) {
     indptr =
@@ -84,9 +134,11 @@ void set_mask(AttentionBatch& batch, const CustomMask& mask) {
     const i64 count = i64{request.q_len} * request.kv_len;
     if (packed) {
       const i64 given = i64{indptr[static_cast<i64>(b) + 1]} - indptr[static_cast<i64>(b)];
-      core::require(given >= (count + 7) / 8, operation, "custom_mask indptr",
-                    core::join(given, " bytes for request ", b),
-                    core::join("at least ", (count + 7) / 8, " bytes (q_len * kv_len bits)"));
+      if (given < (count + 7) / 8) {
+        core::fail_argument(
+            operation, "custom_mask indptr", core::join(given, " bytes for request ", b),
+            core::join("at least ", (count + 7) / 8, " bytes (q_len * kv_len bits)"));
+      }
       request.mask_begin = indptr[static_cast<i64>(b)];
     } else {
       request.mask_begin = bytes;
@@ -138,10 +190,7 @@ AttentionOptions complete(const AttentionOptions& options) {
                 "logits_soft_cap", o.logits_soft_cap, "a finite number, 0 for none");
   if (!o.sm_scale) o.sm_scale = 1.f / std::sqrt(static_cast<float>(o.head_dim_qk));
   core::require(std::isfinite(*o.sm_scale), operation, "sm_scale", *o.sm_scale, "a finite number");
-  core::require(std::isfinite(o.rope.scale) && o.rope.scale > 0, operation, "rope_scale",
-                o.rope.scale, "a positive number");
-  core::require(std::isfinite(o.rope.theta) && o.rope.theta > 0, operation, "rope_theta",
-                o.rope.theta, "a positive number");
+  require_rope(o.rope);
   core::require(o.fixed_split_kv >= 0, operation, "fixed_split_kv", o.fixed_split_kv,
                 "0 (as balance asks) or more");
   core::require(o.workers >= 0, operation, "workers", o.workers,
@@ -149,10 +198,10 @@ AttentionOptions complete(const AttentionOptions& options) {
   return o;
 }
 
-AttentionBatch read_batch(const TensorView& qo_indptr_view, const PageTable& pages,
-                          const CustomMask& mask) {
-  AttentionBatch batch;
+void read_batch(AttentionBatch& batch, const TensorView& qo_indptr_view, const PageTable& pages,
+                const CustomMask& mask) {
   batch.paged = true;
+  batch.kv_rows = 0;
   core::require(pages.page_size >= 1, operation, "page_size", pages.page_size, "1 or more");
   batch.page_size = pages.page_size;
   const Ints qo_indptr = read_indptr("qo_indptr", qo_indptr_view, -1);
@@ -171,28 +220,24 @@ AttentionBatch read_batch(const TensorView& qo_indptr_view, const PageTable& pag
     const i64 count = i64{indptr[b + 1]} - indptr[b];
     request.kv_begin = indptr[b];
     if (count == 0) continue;  // whatever last_page_len holds
-    core::require(last[b] >= 1 && last[b] <= pages.page_size, operation, "kv_last_page_len",
-                  core::join(last[b], " at ", b),
-                  core::join("1 to page_size (", pages.page_size, ")"));
+    if (last[b] < 1 || last[b] > pages.page_size) {
+      core::fail_argument(operation, "kv_last_page_len", core::join(last[b], " at ", b),
+                          core::join("1 to page_size (", pages.page_size, ")"));
+    }
     const i64 length = (count - 1) * pages.page_size + last[b];
-    core::require(length <= std::numeric_limits<i32>::max(), operation, "kv_indptr",
-                  core::join(length, " tokens for request ", b), "requests below 2^31 tokens");
+    if (length > longest_request) fail_length("kv_indptr", length, b);
     request.kv_len = static_cast<i32>(length);
   }
-  batch.page_table.resize(static_cast<std::size_t>(std::max<i64>(entries, 1)));
-  for (i64 i = 0; i < entries; ++i) {
-    core::require(indices[i] >= 0, operation, "kv_indices", core::join(indices[i], " at ", i),
-                  "page indices of 0 or more");
-    batch.page_table[static_cast<std::size_t>(i)] = indices[i];
-    batch.max_page = std::max(batch.max_page, indices[i]);
-  }
+  set_pages(batch, indices, entries);
   set_mask(batch, mask);
-  return batch;
 }
 
-AttentionBatch read_batch(const TensorView& qo_indptr_view, const TensorView& kv_indptr_view,
-                          const CustomMask& mask) {
-  AttentionBatch batch;
+void read_batch(AttentionBatch& batch, const TensorView& qo_indptr_view,
+                const TensorView& kv_indptr_view, const CustomMask& mask) {
+  batch.paged = false;
+  batch.page_size = 1;
+  batch.page_table.clear();
+  batch.max_page = -1;
   const Ints qo_indptr = read_indptr("qo_indptr", qo_indptr_view, -1);
   const Ints kv_indptr = read_indptr("kv_indptr", kv_indptr_view, qo_indptr.size);
   set_queries(batch, qo_indptr);
@@ -203,7 +248,17 @@ AttentionBatch read_batch(const TensorView& qo_indptr_view, const TensorView& kv
   }
   batch.kv_rows = kv_indptr[kv_indptr.size - 1];
   set_mask(batch, mask);
-  return batch;
+}
+
+void require_lengths(const AttentionBatch& batch, int group) {
+  for (std::size_t b = 0; b < batch.requests.size(); ++b) {
+    const attention::Request& request = batch.requests[b];
+    const i64 rows = i64{request.q_len} * group;
+    if (rows > longest_request) fail_length("qo_indptr", rows, static_cast<i64>(b));
+    if (request.kv_len > longest_request) {
+      fail_length("kv_indptr", request.kv_len, static_cast<i64>(b));
+    }
+  }
 }
 
 std::vector<float> rope_frequencies(const RopeParameters& rope, int head_dim) {

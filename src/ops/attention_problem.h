@@ -21,13 +21,21 @@ struct AttentionBatch {
   std::vector<u8> mask;  // packed bits, every request padded to a byte
 };
 
+/// Packed rows (query tokens times group) and keys that a request may have. Positions and ends of
+/// tiles then stay below 2^31, whatever the size of a tile.
+inline constexpr i64 longest_request = i64{1} << 30;
+
 /// Checks the options and fills in the defaults. Throws `Error` (invalid_argument).
 AttentionOptions complete(const AttentionOptions& options);
 
-AttentionBatch read_batch(const TensorView& qo_indptr, const PageTable& pages,
-                          const CustomMask& mask);
-AttentionBatch read_batch(const TensorView& qo_indptr, const TensorView& kv_indptr,
-                          const CustomMask& mask);
+/// Fills `batch` anew. Throws `Error` (invalid_argument).
+void read_batch(AttentionBatch& batch, const TensorView& qo_indptr, const PageTable& pages,
+                const CustomMask& mask);
+void read_batch(AttentionBatch& batch, const TensorView& qo_indptr, const TensorView& kv_indptr,
+                const CustomMask& mask);
+
+/// Throws `Error` (invalid_argument) unless every request is within `longest_request`.
+void require_lengths(const AttentionBatch& batch, int group);
 
 /// Radians that a position advances pair i by, [head_dim / 2]: theta^(-2i/d) / scale, or
 /// LLaMA 3.1's: with f that frequency (scale 1) and smooth = clamp(f old_context / (2 pi (high -

@@ -1,0 +1,29 @@
+// Who computes a case. The tables and harnesses know backends by this alone.
+#pragma once
+
+#include <string>
+
+#include "cases/attention_data.h"
+
+namespace wavefire::cases {
+
+class AttentionBackend {
+ public:
+  virtual ~AttentionBackend() = default;
+  virtual std::string name() const = 0;
+  virtual bool takes(const AttentionCase&) const { return true; }
+  /// The type that its products round p (and rotated q and k) to.
+  virtual DType operand(const AttentionCase& c) const = 0;
+  /// Plans and runs. Spoils the plan's inputs between the two.
+  virtual void run(AttentionData& data) = 0;
+};
+
+/// The library on the CPU level that Config names.
+class CpuAttention : public AttentionBackend {
+ public:
+  std::string name() const override;
+  DType operand(const AttentionCase& c) const override;
+  void run(AttentionData& data) override;
+};
+
+}  // namespace wavefire::cases
