@@ -98,6 +98,13 @@ class Steps {
               [&](Element o, int slot) { return o * Traits::splat(alpha_.e[slot]); });
   }
   WF_DEVICE void accumulate_begin(i32 i) {
+    if constexpr (requires(VTile& v) {
+                    Arch::add_non_finite(output_, weights_, v, tile::Extent{}, 0);
+                  }) {
+      if (hides_keys(i)) {
+        Arch::add_non_finite(output_, weights_, v_tile(i), output_extent(), tile_count(i));
+      }
+    }
     Arch::multiply_ab_begin(output_, weights_, v_tile(i), output_extent(), tile_count(i));
   }
   WF_DEVICE void accumulate_end() { Arch::multiply_end(output_); }
@@ -120,6 +127,11 @@ class Steps {
   WF_DEVICE tile::Extent score_extent(i32 i) const { return {rows_, tile_count(i)}; }
   WF_DEVICE tile::Extent output_extent() const { return {rows_, p_.head_dim_vo}; }
   WF_DEVICE bool rotates_keys() const { return config.rope && p_.rope_frequency != nullptr; }
+  /// Whether there may be a row that does not see all of tile i.
+  WF_DEVICE bool hides_keys(i32 i) const {
+    const bool whole = tile_begin(i) >= every_low_ && tile_begin(i) + tile_count(i) <= every_high_;
+    return !whole || (config.custom_mask && p_.custom_mask != nullptr);
+  }
   WF_DEVICE auto key_transform() const;
   WF_DEVICE auto no_transform() const {
     return [](float*, i32) {};

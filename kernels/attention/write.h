@@ -12,11 +12,12 @@ struct RowEnd {
 };
 
 /// A sink is a logit without a value: it takes part in the sum and in the LSE. `sink` is -inf where
-/// there is none. A row without any mass gives factor 0 and LSE -inf.
+/// there is none. A row without any mass gives factor 0 and LSE -inf, one that saw NaN gives NaN.
 template <class Arch>
 WF_DEVICE RowEnd end_row(float maximum, float sum, float sink) {
   const float top = tile::max(maximum, sink);
-  if (top == -tile::infinity) return {0.f, -tile::infinity};
+  if (top == -tile::infinity && sum == 0.f) return {0.f, -tile::infinity};
+  if (top == -tile::infinity) return {sum, sum};  // only NaN logits
   const float shrink = Arch::exp2(maximum - top);
   const float total = tile::fma(sum, shrink, Arch::exp2(sink - top));
   if (total == 0.f) return {0.f, -tile::infinity};
@@ -111,27 +112,25 @@ WF_DEVICE void merge_parts(const Params& p, const Join& join, i32 head) {
     for (i32 part = 0; part < join.parts; ++part) {
       top = tile::max(top, Arch::load_shared_result(lse + part * part_rows));
     }
+    if (top == -tile::infinity) top = 0.f;  // empty parts weigh exp2(-inf), parts with NaN are NaN
     Element sum = Traits::splat(0.f);
-    float total = 0.f;
-    if (top > -tile::infinity) {
-      total = Arch::exp2(sink_of(p, query.head) - top);
-      for (i32 part = 0; part < join.parts; ++part) {
-        const i64 at = first + part * part_rows + row;
-        const float weight = Arch::exp2(Arch::load_shared_result(p.partial_lse + at) - top);
-        total += weight;
-        sum = tile::fma(Traits::splat(weight),
-                        Arch::load_first(p.partial_o + at * p.head_dim_vo, column, p.head_dim_vo),
-                        sum);
-      }
+    float total = Arch::exp2(sink_of(p, query.head) - top);
+    for (i32 part = 0; part < join.parts; ++part) {
+      const i64 at = first + part * part_rows + row;
+      const float weight = Arch::exp2(Arch::load_shared_result(p.partial_lse + at) - top);
+      total += weight;
+      sum =
+          tile::fma(Traits::splat(weight),
+                    Arch::load_first(p.partial_o + at * p.head_dim_vo, column, p.head_dim_vo), sum);
     }
-    const float factor = total > 0.f ? v_scale / total : 0.f;
+    const float factor = total == 0.f ? 0.f : v_scale / total;
     Arch::with_output_dtype(p.o_dtype, [&]<DType dtype>() {
       char* to = out + (token * p.o_stride_token + query.head * p.o_stride_head) * size_of(dtype);
       Arch::template store<dtype>(to, column, p.head_dim_vo, sum * Traits::splat(factor));
     });
     if (p.lse != nullptr && column == 0) {
       p.lse[token * p.lse_stride_token + query.head * p.lse_stride_head] =
-          total > 0.f ? top + Arch::log2(total) : -tile::infinity;
+          total == 0.f ? -tile::infinity : top + Arch::log2(total);
     }
   }
 }

@@ -142,6 +142,36 @@ struct Cpu {
   template <class Accumulator>
   WF_DEVICE static void multiply_end(Accumulator&) {}
 
+  /// Before multiply_ab with weights of which some are zero because a row does not see the key.
+  template <class Output, class Weights, int kv, int dims>
+  static void add_non_finite(Output& c, const Weights& a, RowTile<kv, dims>& b, Extent extent,
+                             int depth) {
+    add_non_finite_rows(
+        reinterpret_cast<float*>(c.e), Output::Layout::cols, extent.rows, a.data, kv, depth,
+        Output::Layout::active_per_slot(extent.cols),
+        [&](int k, int j) { return ElementTraits<Vec>::load(b.data[k] + j * vec_width); },
+        [&](int k) {
+          for (float& value : b.data[k]) value = 0.f;
+        });
+  }
+  template <class Output, class Weights, int kv, int dims>
+  static void add_non_finite(Output& c, const Weights& a, DirectTile<kv, dims>& b, Extent extent,
+                             int depth) {
+    tile::with_float_dtype(b.dtype, [&]<DType dtype>() {
+      add_non_finite_rows(
+          reinterpret_cast<float*>(c.e), Output::Layout::cols, extent.rows, a.data, kv, depth,
+          Output::Layout::active_per_slot(extent.cols),
+          [&](int k, int j) {
+            return load_as<dtype>(static_cast<const u8*>(b.row[k]) +
+                                  j * vec_width * size_of(dtype));
+          },
+          [&](int k) {  // zero bytes are zero in every type
+            for (float& value : b.staged.data[k]) value = 0.f;
+            b.row[k] = b.staged.data[k];
+          });
+    });
+  }
+
   template <class Weights, class Scores>
   WF_DEVICE static void to_weights(Weights& weights, const Scores& scores, Extent) {
     weights.data = reinterpret_cast<const float*>(scores.e);

@@ -155,6 +155,29 @@ WF_DEVICE void add_weighted_rows(const float* a, int a_stride, const void* const
   }
 }
 
+/// Keys that a row does not see weigh zero, but zero times NaN or infinity is NaN. Rows of b that
+/// hold such numbers are added to the rows of c that weigh them, and leave b (become zero).
+/// `values(k)` are row k's `vectors` vectors as float32, `clear(k)` makes them zero.
+template <class Values, class Clear>
+inline void add_non_finite_rows(float* c, int c_stride, int rows, const float* a, int a_stride,
+                                int depth, int vectors, Values&& values, Clear&& clear) {
+  using T = ElementTraits<Vec>;
+  for (int k = 0; k < depth; ++k) {
+    Vec zeros = T::splat(0.f);  // NaN where a number is not finite
+    for (int j = 0; j < vectors; ++j) zeros = fma(values(k, j), T::splat(0.f), zeros);
+    if (reduce_add(zeros) == 0.f) continue;
+    for (int r = 0; r < rows; ++r) {
+      const float weight = a[r * a_stride + k];
+      if (weight == 0.f) continue;
+      for (int j = 0; j < vectors; ++j) {
+        float* to = c + r * c_stride + j * vec_width;
+        T::store(to, fma(T::splat(weight), values(k, j), T::load(to)));
+      }
+    }
+    clear(k);
+  }
+}
+
 /// Calls f.template operator()<n>(first) so that the blocks [first, first + n) cover `rows`, in
 /// blocks of `largest` and one smaller one.
 template <int largest, class F>
