@@ -1,5 +1,7 @@
 #include "core/check.h"
 
+#include <algorithm>
+
 namespace wavefire {
 
 const char* name_of(ErrorKind kind) {
@@ -42,9 +44,11 @@ const TensorRule& TensorRule::on_cpu() const {
 const TensorRule& TensorRule::dtype(DType accepted) const { return one_of({accepted}); }
 
 const TensorRule& TensorRule::one_of(std::initializer_list<DType> accepted) const {
-  std::string names;
   for (DType dtype : accepted) {
     if (view.dtype == dtype) return *this;
+  }
+  std::string names;
+  for (DType dtype : accepted) {
     names += (names.empty() ? "" : ", ") + std::string(wavefire::name_of(dtype));
   }
   fail_argument(operation, argument, wavefire::name_of(view.dtype), names);
@@ -58,16 +62,18 @@ const TensorRule& TensorRule::rank(int accepted) const {
 }
 
 const TensorRule& TensorRule::shape(std::initializer_list<std::int64_t> accepted) const {
-  bool same = view.rank == static_cast<int>(accepted.size());
-  std::string text;
-  int d = 0;
-  for (std::int64_t extent : accepted) {
-    text += (d > 0 ? ", " : "") + (extent < 0 ? std::string("*") : std::to_string(extent));
-    if (same && extent >= 0 && view.shape[d] != extent) same = false;
-    ++d;
+  const auto fits = [](std::int64_t wanted, std::int64_t extent) {
+    return wanted < 0 || extent == wanted;
+  };
+  if (view.rank == static_cast<int>(accepted.size()) &&
+      std::equal(accepted.begin(), accepted.end(), view.shape, fits)) {
+    return *this;
   }
-  if (!same) fail_argument(operation, argument, to_string(view), join("shape [", text, "]"));
-  return *this;
+  std::string text;
+  for (std::int64_t extent : accepted) {
+    text += (text.empty() ? "" : ", ") + (extent < 0 ? std::string("*") : std::to_string(extent));
+  }
+  fail_argument(operation, argument, to_string(view), join("shape [", text, "]"));
 }
 
 const TensorRule& TensorRule::last_dim_contiguous() const {

@@ -234,6 +234,7 @@ struct BatchAttention::State {
     return active < 0 ? nullptr : &plans[static_cast<std::size_t>(active)];
   }
 
+  /// `read_batch` fills the batch of the plan to be.
   template <class ReadBatch>
   void make_plan(const AttentionOptions& options, ReadBatch&& read_batch) {
     const int next = active == 0 ? 1 : 0;
@@ -262,12 +263,14 @@ BatchAttention& BatchAttention::operator=(BatchAttention&&) noexcept = default;
 
 void BatchAttention::plan(const AttentionOptions& options, const TensorView& qo_indptr,
                           const PageTable& pages, const CustomMask& mask) {
+  if (state_ == nullptr) state_ = std::make_unique<State>();  // moved from
   state_->make_plan(
       options, [&](ops::AttentionBatch& batch) { ops::read_batch(batch, qo_indptr, pages, mask); });
 }
 
 void BatchAttention::plan(const AttentionOptions& options, const TensorView& qo_indptr,
                           const TensorView& kv_indptr, const CustomMask& mask) {
+  if (state_ == nullptr) state_ = std::make_unique<State>();
   state_->make_plan(options, [&](ops::AttentionBatch& batch) {
     ops::read_batch(batch, qo_indptr, kv_indptr, mask);
   });

@@ -24,10 +24,11 @@ attention::KvTensor read_kv(const char* argument, const TensorView& view, const 
     } else {
       rule.shape({-1, heads, batch.page_size, dims});
     }
-    core::require(
-        batch.max_page < view.shape[0], operation, "kv_indices",
-        core::join("page ", batch.max_page),
-        core::join("page indices below ", view.shape[0], ", the pages of '", argument, "'"));
+    if (batch.max_page >= view.shape[0]) {
+      core::fail_argument(
+          operation, "kv_indices", core::join("page ", batch.max_page),
+          core::join("page indices below ", view.shape[0], ", the pages of '", argument, "'"));
+    }
     tensor.stride_page = view.strides[0];
     tensor.stride_token = view.strides[nhd ? 1 : 2];
     tensor.stride_head = view.strides[nhd ? 2 : 1];
@@ -37,8 +38,11 @@ attention::KvTensor read_kv(const char* argument, const TensorView& view, const 
     } else {
       rule.shape({heads, -1, dims});
     }
-    core::require(view.shape[nhd ? 0 : 1] >= batch.kv_rows, operation, argument, to_string(view),
-                  core::join("at least ", batch.kv_rows, " rows, the last entry of kv_indptr"));
+    if (view.shape[nhd ? 0 : 1] < batch.kv_rows) {
+      core::fail_argument(
+          operation, argument, to_string(view),
+          core::join("at least ", batch.kv_rows, " rows, the last entry of kv_indptr"));
+    }
     tensor.stride_token = view.strides[nhd ? 0 : 1];
     tensor.stride_head = view.strides[nhd ? 1 : 0];
   }
@@ -55,9 +59,9 @@ const float* read_floats(const char* argument, const TensorView& view, std::int6
   const float* values = view.as<const float>();
   for (std::int64_t i = 0; i < size; ++i) {
     const bool masks = accepted == Values::finite_or_minus_infinity && values[i] < 0;
-    core::require(std::isfinite(values[i]) || (masks && std::isinf(values[i])), operation, argument,
-                  core::join(values[i], " at ", i),
-                  accepted == Values::finite ? "finite numbers" : "finite numbers or -inf");
+    if (std::isfinite(values[i]) || (masks && std::isinf(values[i]))) continue;
+    core::fail_argument(operation, argument, core::join(values[i], " at ", i),
+                        accepted == Values::finite ? "finite numbers" : "finite numbers or -inf");
   }
   return values;
 }
@@ -106,11 +110,12 @@ void set_keys_and_values(attention::Params& p, const AttentionTensors& t, const 
                          const AttentionBatch& batch) {
   std::int64_t tail = 0;
   if (t.k_tail.defined()) {
-    core::require(t.k_tail.rank >= 1, operation, "k_tail", to_string(t.k_tail), "the rank of 'k'");
-    tail = t.k_tail.shape[t.k_tail.rank - 1];
-    core::require(
-        tail > 0 && tail < o.head_dim_qk && tail % 8 == 0, operation, "k_tail", to_string(t.k_tail),
-        core::join("a multiple of 8 columns, fewer than head_dim_qk (", o.head_dim_qk, ")"));
+    tail = t.k_tail.rank > 0 ? t.k_tail.shape[t.k_tail.rank - 1] : 0;
+    if (tail <= 0 || tail >= o.head_dim_qk || tail % 8 != 0) {
+      core::fail_argument(
+          operation, "k_tail", to_string(t.k_tail),
+          core::join("a multiple of 8 columns, fewer than head_dim_qk (", o.head_dim_qk, ")"));
+    }
     p.k[1] = read_kv("k_tail", t.k_tail, o, batch, tail);
     p.k_segments = 2;
   }
@@ -133,9 +138,12 @@ void set_logits(attention::Params& p, const AttentionTensors& t, const Attention
   require_scale("k_scale", t.k_scale);
   require_scale("v_scale", t.v_scale);
   p.sm_scale = *o.sm_scale * t.q_scale * t.k_scale;
-  core::require(std::isfinite(p.sm_scale), operation, "q_scale",
-                core::join(t.q_scale, " with k_scale ", t.k_scale, " and sm_scale ", *o.sm_scale),
-                "scales with a finite product");
+  if (!std::isfinite(p.sm_scale)) {
+    core::fail_argument(
+        operation, "q_scale",
+        core::join(t.q_scale, " with k_scale ", t.k_scale, " and sm_scale ", *o.sm_scale),
+        "scales with a finite product");
+  }
   p.v_scale = t.v_scale;
   p.q_head_scale = read_floats("q_head_scale", t.q_head_scale, o.num_qo_heads);
   p.k_head_scale = read_floats("k_head_scale", t.k_head_scale, o.num_kv_heads);
