@@ -40,22 +40,23 @@ float merge_row(const States& states, DType dtype, std::int64_t dim, DType out_d
   float top = minus_infinity;
   for (std::int64_t i = 0; i < states.count; ++i)
     top = std::fmax(top, states.s[i * states.s_stride]);
+  if (top == minus_infinity) top = 0.f;  // empty states weigh exp2(-inf), a NaN stays one
   std::fill(sum.begin(), sum.end(), 0.f);
   float total = 0.f;
-  for (std::int64_t i = 0; i < states.count && top > minus_infinity; ++i) {
+  for (std::int64_t i = 0; i < states.count; ++i) {
     const float weight = std::exp2(states.s[i * states.s_stride] - top);
-    if (weight == 0.f) continue;  // an empty part: whatever its values hold
+    if (weight == 0.f) continue;  // an empty state: whatever its values hold
     kernels.widen(dtype, states.v + i * states.v_stride, dim, row.data());
     for (std::int64_t d = 0; d < dim; ++d) {
       sum[static_cast<std::size_t>(d)] += weight * row[static_cast<std::size_t>(d)];
     }
     total += weight;
   }
-  if (total > 0.f && total != 1.f) {
+  if (total != 0.f && total != 1.f) {
     for (float& value : sum) value /= total;
   }
   kernels.narrow(out_dtype, sum.data(), dim, out);
-  return total > 0.f ? top + std::log2(total) : minus_infinity;
+  return total == 0.f ? minus_infinity : top + std::log2(total);
 }
 
 template <class StatesOf>
