@@ -64,6 +64,8 @@ class Steps {
   WF_DEVICE void begin_loads(const WorkItem& item);
 
   WF_DEVICE i32 tiles() const { return tiles_; }
+  /// The custom mask hides all of tile i from every row: there is nothing to compute.
+  WF_DEVICE bool is_hidden(i32 i) const;
 
   WF_DEVICE void load_k_begin(i32 i) {
     Arch::load_begin(k_tile(i), pending_k_, k_slot(i), k_, p_.tail, 0, tile_begin(i),

@@ -145,6 +145,21 @@ WF_DEVICE void Steps<Arch, config>::mask_custom(i32 i) {
 }
 
 template <class Arch, Config config>
+WF_DEVICE bool Steps<Arch, config>::is_hidden(i32 i) const {
+  if (!config.custom_mask || p_.custom_mask == nullptr) return false;
+  const u8* mask = p_.custom_mask + request_.mask_begin;
+  using L = typename Scores::Layout;
+  for (int slot = 0; slot < L::active_slots(rows_); ++slot) {
+    if (slot > 0 && mask_bit_[slot] == mask_bit_[slot - 1]) continue;  // the same query token
+    for (i32 column = 0; column < tile_count(i); column += 32) {
+      const i32 count = tile::min(32, tile_count(i) - column);
+      if (mask_bits(mask, mask_bit_[slot] + tile_begin(i) + column, count) != 0) return false;
+    }
+  }
+  return true;
+}
+
+template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::softmax(i32 i) {
   const tile::Extent extent = score_extent(i);
   transform_logits(i);

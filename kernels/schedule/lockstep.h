@@ -21,6 +21,10 @@ struct Lockstep {
       for (i32 head = 0; head < bundle.heads(); ++head) {
         auto& steps = bundle.steps[head];
         steps.load_k_begin(i + 1);
+        if (steps.is_hidden(i)) {
+          steps.load_v_begin(i + 1);
+          continue;
+        }
         steps.load_k_end(i);
         steps.scores_begin(i);
         steps.scores_end();

@@ -29,6 +29,7 @@ WF_DEVICE void widen_rows(float (*to)[stride], const Source& source, i32 first, 
         first, count, [&](i32 i, const void* row) { widen_row<dtype>(to[i] + column, row, dims); });
     column += dims;
   }
+  for (i32 i = 0; i < count; ++i) pad_row(to[i], column);
 }
 
 template <int rows, int cols, class Source, class Transform>

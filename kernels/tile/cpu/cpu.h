@@ -76,6 +76,7 @@ struct Cpu {
     with_float_dtype(dtype, [&]<DType d>() {
       for (i32 row = 0; row < rows; ++row) widen_row<d>(to.data[row], address(row), dims);
     });
+    for (i32 row = 0; row < rows; ++row) pad_row(to.data[row], dims);
     for (i32 row = 0; row < rows; ++row) transform(to.data[row], row);
   }
 
@@ -87,9 +88,9 @@ struct Cpu {
     using Tile = PanelTile<kv, dims>;
     float* out = reinterpret_cast<float*>(c.e);
     for (int column = 0; column < extent.cols; column += Tile::panel) {
-      multiply_panel<false>(extent.rows, a.data[0], Operand::stride,
-                            b.data[column / Tile::panel][0], Tile::panel, depth, out + column, kv,
-                            block_vectors);
+      multiply_panel<FloatProduct, false>(extent.rows, a.data[0], Operand::stride,
+                                          b.data[column / Tile::panel][0], Tile::panel, depth,
+                                          out + column, kv, block_vectors);
     }
   }
   template <class Scores, class Operand, int kv, int dims>
@@ -134,9 +135,9 @@ struct Cpu {
     float* out = reinterpret_cast<float*>(c.e);
     const int vectors = Output::Layout::active_per_slot(extent.cols);
     for (int j = 0; j < vectors; j += column_block) {
-      multiply_panel<true>(extent.rows, a.data, kv, b.data[0] + j * vec_width, dims, depth,
-                           out + j * vec_width, Output::Layout::cols,
-                           min(column_block, vectors - j));
+      multiply_panel<FloatProduct, true>(extent.rows, a.data, kv, b.data[0] + j * vec_width, dims,
+                                         depth, out + j * vec_width, Output::Layout::cols,
+                                         min(column_block, vectors - j));
     }
   }
   template <class Accumulator>
@@ -147,8 +148,9 @@ struct Cpu {
   static void add_non_finite(Output& c, const Weights& a, RowTile<kv, dims>& b, Extent extent,
                              int depth) {
     add_non_finite_rows(
-        reinterpret_cast<float*>(c.e), Output::Layout::cols, extent.rows, a.data, kv, depth,
+        reinterpret_cast<float*>(c.e), Output::Layout::cols, extent.rows, depth,
         Output::Layout::active_per_slot(extent.cols),
+        [&](int r, int k) { return a.data[r * kv + k]; },
         [&](int k, int j) { return ElementTraits<Vec>::load(b.data[k] + j * vec_width); },
         [&](int k) {
           for (float& value : b.data[k]) value = 0.f;
@@ -159,8 +161,9 @@ struct Cpu {
                              int depth) {
     tile::with_float_dtype(b.dtype, [&]<DType dtype>() {
       add_non_finite_rows(
-          reinterpret_cast<float*>(c.e), Output::Layout::cols, extent.rows, a.data, kv, depth,
+          reinterpret_cast<float*>(c.e), Output::Layout::cols, extent.rows, depth,
           Output::Layout::active_per_slot(extent.cols),
+          [&](int r, int k) { return a.data[r * kv + k]; },
           [&](int k, int j) {
             return load_as<dtype>(static_cast<const u8*>(b.row[k]) +
                                   j * vec_width * size_of(dtype));
@@ -223,7 +226,7 @@ struct Cpu {
     return true;
   }
 
- private:
+ protected:
   // Vectors of V columns that pass together: a column block of a 64-row tile stays in L1.
   static constexpr int column_block = 8;
   // Rows that share a pass over K and V as they lie.

@@ -42,7 +42,7 @@ WF_DEVICE int round_up_to_panel(int n) {
   return (n + panel - 1) / panel * panel;
 }
 
-/// Converts `dims` elements of `dtype` to float32.
+/// Converts `dims` elements of `dtype` to float32 and touches nothing behind them.
 template <DType dtype>
 WF_DEVICE void widen_row(float* to, const void* from, int dims) {
   const u8* bytes = static_cast<const u8*>(from);
@@ -51,8 +51,14 @@ WF_DEVICE void widen_row(float* to, const void* from, int dims) {
     ElementTraits<Vec>::store(to + d, load_as<dtype>(bytes + d * size_of(dtype)));
   }
   if (d < dims) {
-    ElementTraits<Vec>::store(to + d, load_first_as<dtype>(bytes + d * size_of(dtype), dims - d));
+    store_first_as<DType::f32>(to + d, load_first_as<dtype>(bytes + d * size_of(dtype), dims - d),
+                               dims - d);
   }
+}
+
+/// Zeros from column `dims` to the next whole vector: products read whole vectors.
+WF_DEVICE void pad_row(float* row, int dims) {
+  for (int d = dims; d < round_up_to_vector(dims); ++d) row[d] = 0.f;
 }
 
 WF_NAMESPACE_END

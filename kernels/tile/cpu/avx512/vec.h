@@ -143,6 +143,19 @@ WF_DEVICE Vec reduce_add_each(const Vec (&a)[16]) {
   return t[0];
 }
 
+WF_DEVICE IVec load_words(const u32* p) { return ints(_mm512_loadu_si512(p)); }
+WF_DEVICE void store_words(u32* p, IVec a) { _mm512_storeu_si512(p, raw(a)); }
+/// Sixteen 16-bit values, each in the low half of its lane.
+WF_DEVICE IVec load_halves(const void* p) {
+  return ints(_mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p))));
+}
+/// c + a.low * b.low + a.high * b.high in every lane, a and b being pairs of bf16. Denormals count
+/// as 0.
+WF_DEVICE Vec dot_pairs(IVec a, IVec b, Vec c) {
+  return {_mm512_dpbf16_ps(c.v, reinterpret_cast<__m512bh>(raw(a)),
+                           reinterpret_cast<__m512bh>(raw(b)))};
+}
+
 /// Lane i of the mask is bit i.
 WF_DEVICE Mask lanes_from_bits(u32 bits) { return {static_cast<__mmask16>(bits)}; }
 
