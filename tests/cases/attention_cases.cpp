@@ -8,7 +8,7 @@
 namespace wavefire::cases {
 namespace {
 
-constexpr int full_table_size = 6000;
+constexpr int full_table_size = 2000;
 
 // The values of each feature. Enumerations have all of theirs.
 constexpr std::array page_sizes = {0, 1, 3, 16, 64};
