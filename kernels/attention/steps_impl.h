@@ -177,7 +177,8 @@ WF_DEVICE void Steps<Arch, config>::softmax(i32 i) {
     WF_UNROLL
     for (int j = 0; j < L::active_per_slot(extent.cols); ++j) {
       Element& x = scores_.e[L::index(slot, j)];
-      x = Arch::exp2(x - shift);
+      x = Arch::weight(
+          Arch::exp2(x - shift));  // as the product will see it, so that the sum agrees
     }
     sum_.e[slot] =
         tile::fma(sum_.e[slot], alpha_.e[slot], tile::row_sum<Wave>(scores_, slot, extent));
