@@ -31,6 +31,14 @@ if(NOT CMAKE_CROSSCOMPILING AND "avx2" IN_LIST WAVEFIRE_CPU_LEVELS)
   endif()
 endif()
 
+# Instrumented kernels take minutes to compile, and for -O3 several times as long as for -O1: build
+# only what will run.
+set(WAVEFIRE_KERNEL_OPTIMIZATION -O3)
+if(WAVEFIRE_SANITIZE)
+  set(WAVEFIRE_CPU_LEVELS ${WAVEFIRE_RUNNABLE_CPU_LEVELS})
+  set(WAVEFIRE_KERNEL_OPTIMIZATION -O1)
+endif()
+
 # wavefire_set_cpu_level(<target> <level>)
 #
 # Compiles everything in <target> as kernel code of that level.
@@ -38,10 +46,11 @@ function(wavefire_set_cpu_level target level)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
   target_compile_definitions(${target} PRIVATE WAVEFIRE_TARGET=${level}
                                                WAVEFIRE_TILE_HEADER="tile/cpu/${level}/arch.h")
-  # -O3 in every build type: kernels are unusably slow below it, and tests run them a lot.
+  # -O3 in debug builds too: kernels are unusably slow below it, and tests run them a lot.
   # -fno-math-errno and the absence of contraction make the arithmetic the one that is written.
-  target_compile_options(${target} PRIVATE ${WAVEFIRE_CPU_FLAGS_${level}} -O3 -ffp-contract=off
-                                           -fno-math-errno -Wno-psabi)
+  target_compile_options(
+    ${target} PRIVATE ${WAVEFIRE_CPU_FLAGS_${level}} ${WAVEFIRE_KERNEL_OPTIMIZATION}
+                      -ffp-contract=off -fno-math-errno -Wno-psabi)
   # GCC's own AVX-512 headers initialise values with themselves.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(${target} PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)
