@@ -30,7 +30,7 @@ help:  ## Show this list
 
 .PHONY: setup
 setup:  ## Install what builds and tests need (system packages by apt, Python packages in .venv)
-	@tools/setup.sh build test
+	@tools/setup.sh build test demo
 
 .PHONY: build
 build: setup  ## Compile everything: library, Python package, tests, examples, benchmarks

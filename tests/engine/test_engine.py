@@ -1,0 +1,138 @@
+"""The example engine against transformers, on a tiny LLaMA with random weights."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import wavefire
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "python"))
+
+from engine.check import Checker
+from engine.engine import Engine
+from engine.model import Llama
+from engine.scheduler import Request, SamplingParams, Scheduler
+from engine.weights import LlamaConfig
+
+CONFIG = LlamaConfig(
+    layers=2, hidden=48, intermediate=96, heads=6, kv_heads=2, head_dim=8, vocabulary=131,
+    rope_theta=1e4, eps=1e-5, end_token=0,
+)  # fmt: skip
+
+
+def weights() -> dict[str, torch.Tensor]:
+    torch.manual_seed(0)
+    c = CONFIG
+    shapes = {
+        "attn_q": (c.heads * c.head_dim, c.hidden),
+        "attn_k": (c.kv_heads * c.head_dim, c.hidden),
+        "attn_v": (c.kv_heads * c.head_dim, c.hidden),
+        "attn_output": (c.hidden, c.heads * c.head_dim),
+        "ffn_gate": (c.intermediate, c.hidden),
+        "ffn_up": (c.intermediate, c.hidden),
+        "ffn_down": (c.hidden, c.intermediate),
+        "attn_norm": (c.hidden,),
+        "ffn_norm": (c.hidden,),
+    }
+    tensors = {"token_embd.weight": torch.randn(c.vocabulary, c.hidden)}
+    tensors["output_norm.weight"] = torch.rand(c.hidden) + 0.5
+    for layer in range(c.layers):
+        for name, shape in shapes.items():
+            tensors[f"blk.{layer}.{name}.weight"] = torch.randn(shape) * (
+                0.3 if len(shape) == 2 else 1
+            )
+    return tensors
+
+
+def serve(
+    prompts: list[list[int]],
+    *,
+    pages: int = 200,
+    page_size: int = 4,
+    step_tokens: int = 64,
+    interval: int = 0,
+    max_tokens: int = 10,
+    temperature: float = 0.0,
+) -> tuple[list[list[int]], Engine, Checker]:
+    tensors = weights()
+    checker = Checker(CONFIG, tensors)
+    cache = wavefire.KvCache(pages, page_size)
+    engine = Engine(
+        Llama(CONFIG, tensors, pages, page_size), Scheduler(cache, step_tokens), checker
+    )
+    requests = [
+        Request(
+            i, prompt, max_tokens, SamplingParams(temperature, seed=i), arrival_step=i * interval
+        )
+        for i, prompt in enumerate(prompts)
+    ]
+    for request in requests:
+        engine.scheduler.add(request)
+    for _ in range(10_000):
+        if not engine.scheduler.busy:
+            break
+        engine.step()
+    assert all(r.finished for r in requests)
+    assert cache.stats().used == 0
+    return [r.reply for r in requests], engine, checker
+
+
+PROMPTS = [[(7 * i + 3 * j) % 130 + 1 for j in range(n)] for i, n in enumerate((1, 5, 17, 40))]
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        {},
+        {"interval": 3},
+        {"step_tokens": 7},
+        {"page_size": 1},
+        {"page_size": 16, "interval": 1},
+        {"pages": 18, "interval": 1},
+        {"temperature": 1.0},
+    ],
+    ids=["together", "staggered", "chunked", "page-1", "page-16", "preempted", "sampled"],
+)
+def test_every_schedule_agrees_with_transformers(schedule: dict) -> None:
+    replies, engine, checker = serve(PROMPTS, **schedule)
+    assert checker.passed, f"{checker.largest} at {checker.where}"
+    assert checker.compared == sum(len(r) for r in replies)
+    alone = [serve([p], temperature=schedule.get("temperature", 0.0))[0][0] for p in PROMPTS[:1]]
+    assert replies[0] == alone[0], "a reply does not depend on what else is in the batch"
+    if "pages" in schedule:
+        assert engine.scheduler.preemptions > 0
+
+
+def test_a_shared_prefix_is_stored_once() -> None:
+    prefix = list(range(1, 33))
+    _, engine, checker = serve([[*prefix, 50 + i] for i in range(3)], interval=2)
+    assert checker.passed
+    assert engine.most_pages_shared == 8
+
+
+def test_a_request_larger_than_the_pool_is_an_error_with_the_numbers() -> None:
+    with pytest.raises(MemoryError, match=r"pages needed, .* free and .* cached of 4"):
+        serve([list(range(1, 41))], pages=4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--model", "/nowhere"], "--model: no file '/nowhere'"),
+        (["--model", __file__, "--device", "cuda"], "'cuda' is not in this build of wavefire"),
+        (["--model", __file__, "--top-p", "2"], "accepted: above 0 to 1"),
+        (["--model", __file__, "--max-tokens", "0"], "accepted: 1 or more"),
+        (["--model", __file__, "--top-k", "-1"], "accepted: 0"),
+    ],
+)
+def test_bad_arguments_are_one_clear_line(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture
+) -> None:
+    from serve import main
+
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert text in capsys.readouterr().err
