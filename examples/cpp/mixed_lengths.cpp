@@ -10,24 +10,36 @@
 
 #include "wavefire/attention.h"
 
-int main() {
-  using wavefire::DType;
-  using wavefire::TensorView;
-  constexpr std::int64_t qo_heads = 4, kv_heads = 2, head_dim = 64;
+namespace {
 
+using wavefire::DType;
+using wavefire::TensorView;
+constexpr std::int64_t qo_heads = 4, kv_heads = 2, head_dim = 64;
+
+std::vector<float> randoms(std::int64_t count) {
+  static std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  std::generate(values.begin(), values.end(), [&] { return normal(random); });
+  return values;
+}
+
+/// Tokens or rows [first, last) of data [., heads, head_dim].
+TensorView slice(std::vector<float>& data, std::int64_t first, std::int64_t last,
+                 std::int64_t heads) {
+  return TensorView::contiguous(data.data() + first * heads * head_dim, DType::f32,
+                                {last - first, heads, head_dim});
+}
+
+}  // namespace
+
+int main() {
   // A prompt, a prompt's continuation, two decoding requests, one that waits.
   std::vector<std::int32_t> qo_indptr = {0, 20, 28, 29, 30, 30};
   std::vector<std::int32_t> kv_indptr = {0, 20, 70, 71, 371, 400};
   const auto requests = static_cast<std::int64_t>(qo_indptr.size()) - 1;
   const std::int64_t tokens = qo_indptr.back(), rows = kv_indptr.back();
 
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  const auto randoms = [&](std::int64_t count) {
-    std::vector<float> values(static_cast<std::size_t>(count));
-    std::generate(values.begin(), values.end(), [&] { return normal(random); });
-    return values;
-  };
   std::vector<float> q = randoms(tokens * qo_heads * head_dim);
   std::vector<float> k = randoms(rows * kv_heads * head_dim);
   std::vector<float> v = randoms(rows * kv_heads * head_dim);
@@ -53,11 +65,6 @@ int main() {
   const auto tensors = [&](std::vector<float>& result, std::int64_t t0, std::int64_t t1,
                            std::int64_t r0, std::int64_t r1) {
     wavefire::AttentionTensors t;
-    const auto slice = [](std::vector<float>& data, std::int64_t first, std::int64_t last,
-                          std::int64_t heads) {
-      return TensorView::contiguous(data.data() + first * heads * head_dim, DType::f32,
-                                    {last - first, heads, head_dim});
-    };
     t.q = slice(q, t0, t1, qo_heads);
     t.k = slice(k, r0, r1, kv_heads);
     t.v = slice(v, r0, r1, kv_heads);

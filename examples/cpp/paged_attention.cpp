@@ -46,6 +46,15 @@ struct Layer {
   Tensor v{num_pages, page_size, kv_heads, head_dim};
 };
 
+void copy_page(const wavefire::PageCopy& copy, std::vector<Layer>& model) {
+  constexpr std::ptrdiff_t page = std::ptrdiff_t{page_size} * kv_heads * head_dim;
+  for (Layer& layer : model) {
+    for (std::vector<float>* data : {&layer.k.data, &layer.v.data}) {
+      std::copy_n(data->begin() + page * copy.from, page, data->begin() + page * copy.to);
+    }
+  }
+}
+
 /// Writes the keys and values of `count` tokens, beginning at `position` of one sequence.
 void write_tokens(const wavefire::KvCache& cache, wavefire::KvCache::SequenceId id,
                   std::int32_t position, std::int32_t count, std::vector<Layer>& model,
@@ -83,15 +92,7 @@ int main() {
 
   // A token each. The last page is shared no longer: append says what to copy.
   for (const auto id : {first, second}) {
-    for (const wavefire::PageCopy& copy : cache.append(id, {{7}})) {
-      const std::size_t page = std::size_t{page_size} * kv_heads * head_dim;
-      for (Layer& layer : model) {
-        for (std::vector<float>* data : {&layer.k.data, &layer.v.data}) {
-          std::copy_n(data->begin() + static_cast<std::ptrdiff_t>(page) * copy.from, page,
-                      data->begin() + static_cast<std::ptrdiff_t>(page) * copy.to);
-        }
-      }
-    }
+    for (const wavefire::PageCopy& copy : cache.append(id, {{7}})) copy_page(copy, model);
     write_tokens(cache, id, 40, 1, model, random);
   }
   std::printf("%lld pages in use, %lld of them shared\n",

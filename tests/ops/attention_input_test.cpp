@@ -91,221 +91,209 @@ void set_int(const HostTensor& tensor, std::int64_t at, std::int32_t value) {
   tensor.view().as<std::int32_t>()[at] = value;
 }
 
-const std::vector<BadCall>& bad_plans() {
-  static const std::vector<BadCall> table = {
-      {"heads do not divide", [](Call& c) { c.options.num_qo_heads = 5; }, "num_qo_heads", "5",
-       "multiple of num_kv_heads (2)"},
-      {"no heads", [](Call& c) { c.options.num_kv_heads = 0; }, "num_kv_heads", "0", "1 or more"},
-      {"head dim", [](Call& c) { c.options.head_dim_qk = 20; }, "head_dim_qk", "20",
-       "multiple of 8"},
-      {"head dim too large", [](Call& c) { c.options.head_dim_qk = 576; }, "head_dim_qk", "576",
-       "8 to 512"},
-      {"value dim", [](Call& c) { c.options.head_dim_vo = -8; }, "head_dim_vo", "-8",
-       "multiple of 8"},
-      {"q dtype", [](Call& c) { c.options.q_dtype = DType::e4m3fn; }, "q_dtype", "float8_e4m3fn",
-       "bfloat16"},
-      {"kv dtype", [](Call& c) { c.options.kv_dtype = DType::i32; }, "kv_dtype", "int32", "float8"},
-      {"output dtype", [](Call& c) { c.options.o_dtype = DType::u8; }, "o_dtype", "uint8",
-       "float16"},
-      {"window", [](Call& c) { c.options.window_left = -2; }, "window_left", "-2", "-1 (no bound)"},
-      {"cap", [](Call& c) { c.options.logits_soft_cap = -1; }, "logits_soft_cap", "-1",
-       "0 for none"},
-      {"cap NaN", [](Call& c) { c.options.logits_soft_cap = nan; }, "logits_soft_cap", "nan",
-       "finite"},
-      {"scale NaN", [](Call& c) { c.options.sm_scale = nan; }, "sm_scale", "nan", "finite"},
-      {"scale inf", [](Call& c) { c.options.sm_scale = inf; }, "sm_scale", "inf", "finite"},
-      {"rope scale", [](Call& c) { c.options.rope.scale = 0; }, "rope_scale", "0", "positive"},
-      {"rope theta", [](Call& c) { c.options.rope.theta = nan; }, "rope_theta", "nan", "positive"},
-      {"rope smoothing", [](Call& c) { c.options.rope = {8, 1e4f, 4, 1, 8192}; },
-       "rope high_freq_factor", "1", "more than low_freq_factor (4)"},
-      {"rope context", [](Call& c) { c.options.rope = {8, 1e4f, 1, 4, 0}; }, "rope old_context_len",
-       "0", "positive"},
-      {"split", [](Call& c) { c.options.fixed_split_kv = -1; }, "fixed_split_kv", "-1", "or more"},
-      {"workers", [](Call& c) { c.options.workers = -1; }, "workers", "-1", "or more"},
+const BadCall bad_plans[] = {
+    {"heads do not divide", [](Call& c) { c.options.num_qo_heads = 5; }, "num_qo_heads", "5",
+     "multiple of num_kv_heads (2)"},
+    {"no heads", [](Call& c) { c.options.num_kv_heads = 0; }, "num_kv_heads", "0", "1 or more"},
+    {"head dim", [](Call& c) { c.options.head_dim_qk = 20; }, "head_dim_qk", "20", "multiple of 8"},
+    {"head dim too large", [](Call& c) { c.options.head_dim_qk = 576; }, "head_dim_qk", "576",
+     "8 to 512"},
+    {"value dim", [](Call& c) { c.options.head_dim_vo = -8; }, "head_dim_vo", "-8",
+     "multiple of 8"},
+    {"q dtype", [](Call& c) { c.options.q_dtype = DType::e4m3fn; }, "q_dtype", "float8_e4m3fn",
+     "bfloat16"},
+    {"kv dtype", [](Call& c) { c.options.kv_dtype = DType::i32; }, "kv_dtype", "int32", "float8"},
+    {"output dtype", [](Call& c) { c.options.o_dtype = DType::u8; }, "o_dtype", "uint8", "float16"},
+    {"window", [](Call& c) { c.options.window_left = -2; }, "window_left", "-2", "-1 (no bound)"},
+    {"cap", [](Call& c) { c.options.logits_soft_cap = -1; }, "logits_soft_cap", "-1", "0 for none"},
+    {"cap NaN", [](Call& c) { c.options.logits_soft_cap = nan; }, "logits_soft_cap", "nan",
+     "finite"},
+    {"scale NaN", [](Call& c) { c.options.sm_scale = nan; }, "sm_scale", "nan", "finite"},
+    {"scale inf", [](Call& c) { c.options.sm_scale = inf; }, "sm_scale", "inf", "finite"},
+    {"rope scale", [](Call& c) { c.options.rope.scale = 0; }, "rope_scale", "0", "positive"},
+    {"rope theta", [](Call& c) { c.options.rope.theta = nan; }, "rope_theta", "nan", "positive"},
+    {"rope smoothing", [](Call& c) { c.options.rope = {8, 1e4f, 4, 1, 8192}; },
+     "rope high_freq_factor", "1", "more than low_freq_factor (4)"},
+    {"rope context", [](Call& c) { c.options.rope = {8, 1e4f, 1, 4, 0}; }, "rope old_context_len",
+     "0", "positive"},
+    {"split", [](Call& c) { c.options.fixed_split_kv = -1; }, "fixed_split_kv", "-1", "or more"},
+    {"workers", [](Call& c) { c.options.workers = -1; }, "workers", "-1", "or more"},
 
-      {"indptr absent", [](Call& c) { c.qo_indptr = {}; }, "qo_indptr", "absent", "a tensor"},
-      {"indptr int64", [](Call& c) { c.qo_indptr.dtype = DType::i64; }, "qo_indptr", "int64",
-       "int32"},
-      {"indptr rank",
-       [](Call& c) { c.qo_indptr = TensorView::contiguous(c.qo.view().data, DType::i32, {1, 3}); },
-       "qo_indptr", "[1, 3]", "rank 1"},
-      {"indptr empty", [](Call& c) { c.qo_indptr.shape[0] = 0; }, "qo_indptr", "[0]", "one entry"},
-      {"indptr on a device", [](Call& c) { c.qo_indptr.device = {DeviceType::cuda, 1}; },
-       "qo_indptr", "cuda:1", "cpu"},
-      {"indptr first entry", [](Call& c) { set_int(c.qo, 0, 1); }, "qo_indptr", "1 at 0",
-       "0 as the first"},
-      {"indptr decreases", [](Call& c) { set_int(c.qo, 2, 2); }, "qo_indptr", "2 at 2 after 3",
-       "do not decrease"},
-      {"kv_indptr decreases", [](Call& c) { set_int(c.kv, 1, 6); }, "kv_indptr", "5 at 2 after 6",
-       "do not decrease"},
-      {"kv_indptr length", [](Call& c) { c.table.indptr.shape[0] = 2; }, "kv_indptr", "[2]",
-       "shape [3]"},
-      {"rows' indptr length",
-       [](Call& c) {
-         c.use_rows();
-         c.kv_rows.shape[0] = 2;
-       },
-       "kv_indptr", "[2]", "shape [3]"},
-      {"rows' indptr first",
-       [](Call& c) {
-         c.use_rows();
-         set_int(c.rows, 0, -1);
-       },
-       "kv_indptr", "-1 at 0", "0 as the first"},
-      {"page size", [](Call& c) { c.table.page_size = 0; }, "page_size", "0", "1 or more"},
-      {"too few indices", [](Call& c) { c.table.indices.shape[0] = 4; }, "kv_indices", "[4]",
-       "at least 5"},
-      {"index below 0", [](Call& c) { set_int(c.pages, 3, -2); }, "kv_indices", "-2 at 3",
-       "0 or more"},
-      {"last page too long", [](Call& c) { set_int(c.last, 1, 3); }, "kv_last_page_len", "3 at 1",
-       "1 to page_size (2)"},
-      {"last page empty", [](Call& c) { set_int(c.last, 0, 0); }, "kv_last_page_len", "0 at 0",
-       "1 to page_size (2)"},
-      {"last pages missing", [](Call& c) { c.table.last_page_len.shape[0] = 1; },
-       "kv_last_page_len", "[1]", "shape [2]"},
-      {"request too long", [](Call& c) { c.table.page_size = 1 << 30; }, "kv_indptr", "2147483649",
-       "up to 1073741824"},
+    {"indptr absent", [](Call& c) { c.qo_indptr = {}; }, "qo_indptr", "absent", "a tensor"},
+    {"indptr int64", [](Call& c) { c.qo_indptr.dtype = DType::i64; }, "qo_indptr", "int64",
+     "int32"},
+    {"indptr rank",
+     [](Call& c) { c.qo_indptr = TensorView::contiguous(c.qo.view().data, DType::i32, {1, 3}); },
+     "qo_indptr", "[1, 3]", "rank 1"},
+    {"indptr empty", [](Call& c) { c.qo_indptr.shape[0] = 0; }, "qo_indptr", "[0]", "one entry"},
+    {"indptr on a device", [](Call& c) { c.qo_indptr.device = {DeviceType::cuda, 1}; }, "qo_indptr",
+     "cuda:1", "cpu"},
+    {"indptr first entry", [](Call& c) { set_int(c.qo, 0, 1); }, "qo_indptr", "1 at 0",
+     "0 as the first"},
+    {"indptr decreases", [](Call& c) { set_int(c.qo, 2, 2); }, "qo_indptr", "2 at 2 after 3",
+     "do not decrease"},
+    {"kv_indptr decreases", [](Call& c) { set_int(c.kv, 1, 6); }, "kv_indptr", "5 at 2 after 6",
+     "do not decrease"},
+    {"kv_indptr length", [](Call& c) { c.table.indptr.shape[0] = 2; }, "kv_indptr", "[2]",
+     "shape [3]"},
+    {"rows' indptr length",
+     [](Call& c) {
+       c.use_rows();
+       c.kv_rows.shape[0] = 2;
+     },
+     "kv_indptr", "[2]", "shape [3]"},
+    {"rows' indptr first",
+     [](Call& c) {
+       c.use_rows();
+       set_int(c.rows, 0, -1);
+     },
+     "kv_indptr", "-1 at 0", "0 as the first"},
+    {"page size", [](Call& c) { c.table.page_size = 0; }, "page_size", "0", "1 or more"},
+    {"too few indices", [](Call& c) { c.table.indices.shape[0] = 4; }, "kv_indices", "[4]",
+     "at least 5"},
+    {"index below 0", [](Call& c) { set_int(c.pages, 3, -2); }, "kv_indices", "-2 at 3",
+     "0 or more"},
+    {"last page too long", [](Call& c) { set_int(c.last, 1, 3); }, "kv_last_page_len", "3 at 1",
+     "1 to page_size (2)"},
+    {"last page empty", [](Call& c) { set_int(c.last, 0, 0); }, "kv_last_page_len", "0 at 0",
+     "1 to page_size (2)"},
+    {"last pages missing", [](Call& c) { c.table.last_page_len.shape[0] = 1; }, "kv_last_page_len",
+     "[1]", "shape [2]"},
+    {"request too long", [](Call& c) { c.table.page_size = 1 << 30; }, "kv_indptr", "2147483649",
+     "up to 1073741824"},
 
-      {"mask too short",
-       [](Call& c) {
-         c.mask.bits = c.bits.view();
-         --c.mask.bits.shape[0];
-       },
-       "custom_mask", "[18]", "shape [19]"},
-      {"mask dtype", [](Call& c) { c.mask.bits = c.q.view(); }, "custom_mask", "float32", "bool"},
-      {"mask rank",
-       [](Call& c) {
-         c.mask.bits = TensorView::contiguous(c.bits.view().data, DType::b1, {1, 19});
-       },
-       "custom_mask", "[1, 19]", "rank 1"},
-      {"mask strided",
-       [](Call& c) {
-         c.mask.bits = c.bits.view();
-         c.mask.bits.strides[0] = 2;
-       },
-       "custom_mask", "strides 2", "contiguous"},
-      {"bools with an indptr", [](Call& c) { c.mask = {c.bits.view(), c.packed_indptr.view()}; },
-       "custom_mask indptr", "given", "packed bits"},
-      {"packed without indptr", [](Call& c) { c.mask.bits = c.packed.view(); },
-       "custom_mask indptr", "absent", "a tensor"},
-      {"packed too short",
-       [](Call& c) {
-         c.mask = {c.packed.view(), c.packed_indptr.view()};
-         --c.mask.bits.shape[0];
-       },
-       "custom_mask", "[2]", "at least 3 bytes"},
-      {"packed in bits",
-       [](Call& c) {
-         c.mask = {c.packed.view(), c.packed_indptr.view()};
-         set_int(c.packed_indptr, 1, 1);
-       },
-       "custom_mask indptr", "1 bytes for request 0", "at least 2 bytes"},
-  };
-  return table;
-}
+    {"mask too short",
+     [](Call& c) {
+       c.mask.bits = c.bits.view();
+       --c.mask.bits.shape[0];
+     },
+     "custom_mask", "[18]", "shape [19]"},
+    {"mask dtype", [](Call& c) { c.mask.bits = c.q.view(); }, "custom_mask", "float32", "bool"},
+    {"mask rank",
+     [](Call& c) { c.mask.bits = TensorView::contiguous(c.bits.view().data, DType::b1, {1, 19}); },
+     "custom_mask", "[1, 19]", "rank 1"},
+    {"mask strided",
+     [](Call& c) {
+       c.mask.bits = c.bits.view();
+       c.mask.bits.strides[0] = 2;
+     },
+     "custom_mask", "strides 2", "contiguous"},
+    {"bools with an indptr", [](Call& c) { c.mask = {c.bits.view(), c.packed_indptr.view()}; },
+     "custom_mask indptr", "given", "packed bits"},
+    {"packed without indptr", [](Call& c) { c.mask.bits = c.packed.view(); }, "custom_mask indptr",
+     "absent", "a tensor"},
+    {"packed too short",
+     [](Call& c) {
+       c.mask = {c.packed.view(), c.packed_indptr.view()};
+       --c.mask.bits.shape[0];
+     },
+     "custom_mask", "[2]", "at least 3 bytes"},
+    {"packed in bits",
+     [](Call& c) {
+       c.mask = {c.packed.view(), c.packed_indptr.view()};
+       set_int(c.packed_indptr, 1, 1);
+     },
+     "custom_mask indptr", "1 bytes for request 0", "at least 2 bytes"},
+};
 
-const std::vector<BadCall>& bad_runs() {
-  using V = TensorView;
-  static const HostTensor half(DType::f16, {4, 4, 16});
-  static const std::vector<BadCall> table = {
-      {"q absent", [](Call& c) { c.tensors.q = {}; }, "q", "absent", "a tensor"},
-      {"q dtype", [](Call& c) { c.tensors.q = half.view(); }, "q", "float16", "float32"},
-      {"q rank", [](Call& c) { c.tensors.q.rank = 2; }, "q", "[4, 4]", "shape [4, 4, 16]"},
-      {"q tokens", [](Call& c) { c.tensors.q.shape[0] = 3; }, "q", "[3, 4, 16]",
-       "shape [4, 4, 16]"},
-      {"q heads", [](Call& c) { c.tensors.q.shape[1] = 2; }, "q", "[4, 2, 16]", "shape [4, 4, 16]"},
-      {"q strides", [](Call& c) { c.tensors.q.strides[2] = 4; }, "q", "strides 64, 16, 4",
-       "stride 1"},
-      {"q device", [](Call& c) { c.tensors.q.device = {DeviceType::hip, 0}; }, "q", "hip:0", "cpu"},
-      {"out absent", [](Call& c) { c.tensors.out = {}; }, "out", "absent", "a tensor"},
-      {"out dtype", [](Call& c) { c.tensors.out = half.view(); }, "out", "float16", "float32"},
-      {"out shape", [](Call& c) { c.tensors.out.shape[2] = 8; }, "out", "[4, 4, 8]",
-       "shape [4, 4, 16]"},
-      {"out shares elements", [](Call& c) { c.tensors.out.strides[0] = 0; }, "out", "strides 0",
-       "distinct"},
-      {"out last stride", [](Call& c) { c.tensors.out.strides[2] = 2; }, "out", "strides 64, 16, 2",
-       "stride 1"},
-      {"lse dtype", [](Call& c) { c.tensors.lse.dtype = DType::f16; }, "lse", "float16", "float32"},
-      {"lse shape", [](Call& c) { c.tensors.lse.shape[1] = 2; }, "lse", "[4, 2]", "shape [4, 4]"},
-      {"k absent", [](Call& c) { c.tensors.k = {}; }, "k", "absent", "a tensor"},
-      {"k dtype", [](Call& c) { c.tensors.k.dtype = DType::bf16; }, "k", "bfloat16", "float32"},
-      {"k page size", [](Call& c) { c.tensors.k.shape[1] = 1; }, "k", "[5, 1, 2, 16]",
-       "shape [*, 2, 2, 16]"},
-      {"k last stride", [](Call& c) { c.tensors.k.strides[3] = 2; }, "k", "strides 64, 32, 16, 2",
-       "stride 1"},
-      {"k layout",
-       [](Call& c) { c.tensors.k = V::contiguous(c.k.view().data, DType::f32, {5, 2, 1, 32}); },
-       "k", "[5, 2, 1, 32]", "shape [*, 2, 2, 16]"},
-      {"page beyond k", [](Call& c) { c.tensors.k.shape[0] = 4; }, "kv_indices", "page 4",
-       "below 4, the pages of 'k'"},
-      {"page beyond v", [](Call& c) { c.tensors.v.shape[0] = 3; }, "kv_indices", "page 4",
-       "below 3, the pages of 'v'"},
-      {"v dims", [](Call& c) { c.tensors.v.shape[3] = 8; }, "v", "[5, 2, 2, 8]",
-       "shape [*, 2, 2, 16]"},
-      {"v device", [](Call& c) { c.tensors.v.device = {DeviceType::cuda, 0}; }, "v", "cuda:0",
-       "cpu"},
-      {"too few rows",
-       [](Call& c) {
-         c.use_rows();
-         c.tensors.k.shape[0] = 8;
-       },
-       "k", "[8, 2, 16]", "at least 9 rows"},
-      {"rows of the other layout",
-       [](Call& c) {
-         c.use_rows();
-         c.tensors.v = V::contiguous(c.v.view().data, DType::f32, {2, 9, 16});
-       },
-       "v", "[2, 9, 16]", "shape [*, 2, 16]"},
-      {"tail dims",
-       [](Call& c) { c.tensors.k_tail = with(c.k.view(), [](V& v) { v.shape[3] = 4; }); }, "k_tail",
-       "[5, 2, 2, 4]", "multiple of 8 columns"},
-      {"tail leaves nothing", [](Call& c) { c.tensors.k_tail = c.k.view(); }, "k_tail",
-       "[5, 2, 2, 16]", "fewer than head_dim_qk (16)"},
-      {"k not shortened by its tail",
-       [](Call& c) { c.tensors.k_tail = with(c.k.view(), [](V& v) { v.shape[3] = 8; }); }, "k",
-       "[5, 2, 2, 16]", "shape [*, 2, 2, 8]"},
-      {"q scale", [](Call& c) { c.tensors.q_scale = nan; }, "q_scale", "nan", "finite"},
-      {"k scale", [](Call& c) { c.tensors.k_scale = inf; }, "k_scale", "inf", "finite"},
-      {"v scale", [](Call& c) { c.tensors.v_scale = -inf; }, "v_scale", "-inf", "finite"},
-      {"scales overflow",
-       [](Call& c) {
-         c.tensors.q_scale = 1e30f;
-         c.tensors.k_scale = 1e30f;
-       },
-       "q_scale", "1e+30", "finite product"},
-      {"head scale NaN",
-       [](Call& c) {
-         c.heads.view().as<float>()[2] = nan;
-         c.tensors.q_head_scale = c.heads.view();
-       },
-       "q_head_scale", "nan at 2", "finite"},
-      {"head scale count", [](Call& c) { c.tensors.k_head_scale = c.heads.view(); }, "k_head_scale",
-       "[4]", "shape [2]"},
-      {"head scale dtype",
-       [](Call& c) {
-         c.tensors.v_head_scale = with(c.kv_heads.view(), [](V& v) { v.dtype = DType::i32; });
-       },
-       "v_head_scale", "int32", "float32"},
-      {"sink NaN",
-       [](Call& c) {
-         c.heads.view().as<float>()[0] = nan;
-         c.tensors.sinks = c.heads.view();
-       },
-       "sinks", "nan at 0", "or -inf"},
-      {"sink inf",
-       [](Call& c) {
-         c.heads.view().as<float>()[3] = inf;
-         c.tensors.sinks = c.heads.view();
-       },
-       "sinks", "inf at 3", "or -inf"},
-      {"sink strided",
-       [](Call& c) { c.tensors.sinks = with(c.heads.view(), [](V& v) { v.strides[0] = 2; }); },
-       "sinks", "strides 2", "contiguous"},
-      {"slopes without ALiBi", [](Call& c) { c.tensors.alibi_slopes = c.heads.view(); },
-       "alibi_slopes", "given", "ALIBI"},
-  };
-  return table;
-}
+using V = TensorView;
+const HostTensor half(DType::f16, {4, 4, 16});
+
+const BadCall bad_runs[] = {
+    {"q absent", [](Call& c) { c.tensors.q = {}; }, "q", "absent", "a tensor"},
+    {"q dtype", [](Call& c) { c.tensors.q = half.view(); }, "q", "float16", "float32"},
+    {"q rank", [](Call& c) { c.tensors.q.rank = 2; }, "q", "[4, 4]", "shape [4, 4, 16]"},
+    {"q tokens", [](Call& c) { c.tensors.q.shape[0] = 3; }, "q", "[3, 4, 16]", "shape [4, 4, 16]"},
+    {"q heads", [](Call& c) { c.tensors.q.shape[1] = 2; }, "q", "[4, 2, 16]", "shape [4, 4, 16]"},
+    {"q strides", [](Call& c) { c.tensors.q.strides[2] = 4; }, "q", "strides 64, 16, 4",
+     "stride 1"},
+    {"q device", [](Call& c) { c.tensors.q.device = {DeviceType::hip, 0}; }, "q", "hip:0", "cpu"},
+    {"out absent", [](Call& c) { c.tensors.out = {}; }, "out", "absent", "a tensor"},
+    {"out dtype", [](Call& c) { c.tensors.out = half.view(); }, "out", "float16", "float32"},
+    {"out shape", [](Call& c) { c.tensors.out.shape[2] = 8; }, "out", "[4, 4, 8]",
+     "shape [4, 4, 16]"},
+    {"out shares elements", [](Call& c) { c.tensors.out.strides[0] = 0; }, "out", "strides 0",
+     "distinct"},
+    {"out last stride", [](Call& c) { c.tensors.out.strides[2] = 2; }, "out", "strides 64, 16, 2",
+     "stride 1"},
+    {"lse dtype", [](Call& c) { c.tensors.lse.dtype = DType::f16; }, "lse", "float16", "float32"},
+    {"lse shape", [](Call& c) { c.tensors.lse.shape[1] = 2; }, "lse", "[4, 2]", "shape [4, 4]"},
+    {"k absent", [](Call& c) { c.tensors.k = {}; }, "k", "absent", "a tensor"},
+    {"k dtype", [](Call& c) { c.tensors.k.dtype = DType::bf16; }, "k", "bfloat16", "float32"},
+    {"k page size", [](Call& c) { c.tensors.k.shape[1] = 1; }, "k", "[5, 1, 2, 16]",
+     "shape [*, 2, 2, 16]"},
+    {"k last stride", [](Call& c) { c.tensors.k.strides[3] = 2; }, "k", "strides 64, 32, 16, 2",
+     "stride 1"},
+    {"k layout",
+     [](Call& c) { c.tensors.k = V::contiguous(c.k.view().data, DType::f32, {5, 2, 1, 32}); }, "k",
+     "[5, 2, 1, 32]", "shape [*, 2, 2, 16]"},
+    {"page beyond k", [](Call& c) { c.tensors.k.shape[0] = 4; }, "kv_indices", "page 4",
+     "below 4, the pages of 'k'"},
+    {"page beyond v", [](Call& c) { c.tensors.v.shape[0] = 3; }, "kv_indices", "page 4",
+     "below 3, the pages of 'v'"},
+    {"v dims", [](Call& c) { c.tensors.v.shape[3] = 8; }, "v", "[5, 2, 2, 8]",
+     "shape [*, 2, 2, 16]"},
+    {"v device", [](Call& c) { c.tensors.v.device = {DeviceType::cuda, 0}; }, "v", "cuda:0", "cpu"},
+    {"too few rows",
+     [](Call& c) {
+       c.use_rows();
+       c.tensors.k.shape[0] = 8;
+     },
+     "k", "[8, 2, 16]", "at least 9 rows"},
+    {"rows of the other layout",
+     [](Call& c) {
+       c.use_rows();
+       c.tensors.v = V::contiguous(c.v.view().data, DType::f32, {2, 9, 16});
+     },
+     "v", "[2, 9, 16]", "shape [*, 2, 16]"},
+    {"tail dims",
+     [](Call& c) { c.tensors.k_tail = with(c.k.view(), [](V& v) { v.shape[3] = 4; }); }, "k_tail",
+     "[5, 2, 2, 4]", "multiple of 8 columns"},
+    {"tail leaves nothing", [](Call& c) { c.tensors.k_tail = c.k.view(); }, "k_tail",
+     "[5, 2, 2, 16]", "fewer than head_dim_qk (16)"},
+    {"k not shortened by its tail",
+     [](Call& c) { c.tensors.k_tail = with(c.k.view(), [](V& v) { v.shape[3] = 8; }); }, "k",
+     "[5, 2, 2, 16]", "shape [*, 2, 2, 8]"},
+    {"q scale", [](Call& c) { c.tensors.q_scale = nan; }, "q_scale", "nan", "finite"},
+    {"k scale", [](Call& c) { c.tensors.k_scale = inf; }, "k_scale", "inf", "finite"},
+    {"v scale", [](Call& c) { c.tensors.v_scale = -inf; }, "v_scale", "-inf", "finite"},
+    {"scales overflow",
+     [](Call& c) {
+       c.tensors.q_scale = 1e30f;
+       c.tensors.k_scale = 1e30f;
+     },
+     "q_scale", "1e+30", "finite product"},
+    {"head scale NaN",
+     [](Call& c) {
+       c.heads.view().as<float>()[2] = nan;
+       c.tensors.q_head_scale = c.heads.view();
+     },
+     "q_head_scale", "nan at 2", "finite"},
+    {"head scale count", [](Call& c) { c.tensors.k_head_scale = c.heads.view(); }, "k_head_scale",
+     "[4]", "shape [2]"},
+    {"head scale dtype",
+     [](Call& c) {
+       c.tensors.v_head_scale = with(c.kv_heads.view(), [](V& v) { v.dtype = DType::i32; });
+     },
+     "v_head_scale", "int32", "float32"},
+    {"sink NaN",
+     [](Call& c) {
+       c.heads.view().as<float>()[0] = nan;
+       c.tensors.sinks = c.heads.view();
+     },
+     "sinks", "nan at 0", "or -inf"},
+    {"sink inf",
+     [](Call& c) {
+       c.heads.view().as<float>()[3] = inf;
+       c.tensors.sinks = c.heads.view();
+     },
+     "sinks", "inf at 3", "or -inf"},
+    {"sink strided",
+     [](Call& c) { c.tensors.sinks = with(c.heads.view(), [](V& v) { v.strides[0] = 2; }); },
+     "sinks", "strides 2", "contiguous"},
+    {"slopes without ALiBi", [](Call& c) { c.tensors.alibi_slopes = c.heads.view(); },
+     "alibi_slopes", "given", "ALIBI"},
+};
 
 /// Runs f, which must throw a one-line message that says all of it.
 template <class F>
@@ -337,7 +325,7 @@ TEST(AttentionInput, TheCallThatTheTablesSpoilIsGood) {
 }
 
 TEST(AttentionInput, BadPlansNameArgumentValueAndWhatIsAccepted) {
-  for (const BadCall& bad : bad_plans()) {
+  for (const BadCall& bad : bad_plans) {
     SCOPED_TRACE(bad.what);
     Call good, call;
     BatchAttention attention;
@@ -350,7 +338,7 @@ TEST(AttentionInput, BadPlansNameArgumentValueAndWhatIsAccepted) {
 }
 
 TEST(AttentionInput, BadRunsNameArgumentValueAndWhatIsAcceptedAndWriteNothing) {
-  for (const BadCall& bad : bad_runs()) {
+  for (const BadCall& bad : bad_runs) {
     SCOPED_TRACE(bad.what);
     Call call;
     bad.spoil(call);

@@ -286,38 +286,44 @@ TEST(AttentionMemory, BackwardStridesWork) {
   }
 }
 
-TEST(AttentionMemory, PagesMayBeSharedAndLieInAnyOrder) {
-  constexpr std::int64_t page_size = 4, pages = 40, dim = 64;
-  const HostTensor k(DType::f16, {pages, page_size, 2, dim}),
-      v(DType::f16, {pages, page_size, 2, dim});
-  const HostTensor rows_k(DType::f16, {pages * page_size, 2, dim});
-  const HostTensor rows_v(DType::f16, {pages * page_size, 2, dim});
-  std::vector<std::int32_t> order(pages);
-  for (std::int32_t i = 0; i < pages; ++i) order[static_cast<std::size_t>(i)] = pages - 1 - i;
-  std::mt19937 random(1);
-  std::shuffle(order.begin() + 10, order.end(), random);
-  for (std::int64_t j = 0; j < pages * page_size; ++j) {
-    for (std::int64_t h = 0; h < 2; ++h) {
-      for (std::int64_t d = 0; d < dim; ++d) {
-        const double x = static_cast<double>(random() % 64) / 32 - 1;
-        const std::int32_t page = order[static_cast<std::size_t>(j / page_size)];
-        set(k.view(), {page, j % page_size, h, d}, x);
-        set(v.view(), {page, j % page_size, h, d}, -x);
-        set(rows_k.view(), {j, h, d}, x);
-        set(rows_v.view(), {j, h, d}, -x);
-      }
+/// The same 160 rows as pages in an unusual order and one after the other; v = -k.
+struct PagesAndRows {
+  static constexpr std::int64_t page_size = 4, pages = 40, dim = 64;
+  HostTensor k{DType::f16, {pages, page_size, 2, dim}}, v{DType::f16, {pages, page_size, 2, dim}};
+  HostTensor rows_k{DType::f16, {pages * page_size, 2, dim}};
+  HostTensor rows_v{DType::f16, {pages * page_size, 2, dim}};
+  std::vector<std::int32_t> order = std::vector<std::int32_t>(pages);
+
+  PagesAndRows() {
+    for (std::int32_t i = 0; i < pages; ++i) order[static_cast<std::size_t>(i)] = pages - 1 - i;
+    std::mt19937 random(1);
+    std::shuffle(order.begin() + 10, order.end(), random);
+    for (std::int64_t i = 0; i < pages * page_size * 2 * dim; ++i) {
+      const std::int64_t j = i / (2 * dim), h = i / dim % 2, d = i % dim;
+      const std::int32_t page = order[static_cast<std::size_t>(j / page_size)];
+      const double x = static_cast<double>(random() % 64) / 32 - 1;
+      set(k.view(), {page, j % page_size, h, d}, x);
+      set(v.view(), {page, j % page_size, h, d}, -x);
+      set(rows_k.view(), {j, h, d}, x);
+      set(rows_v.view(), {j, h, d}, -x);
     }
   }
+};
+
+TEST(AttentionMemory, PagesMayBeSharedAndLieInAnyOrder) {
+  constexpr std::int64_t page_size = PagesAndRows::page_size, pages = PagesAndRows::pages;
+  constexpr std::int64_t dim = PagesAndRows::dim;
+  const PagesAndRows data;
   // Two requests over the same pages, the second shorter.
-  std::vector<std::int32_t> indices = order;
-  indices.insert(indices.end(), order.begin(), order.begin() + 30);
+  std::vector<std::int32_t> indices = data.order;
+  indices.insert(indices.end(), data.order.begin(), data.order.begin() + 30);
   const HostTensor kv = HostTensor::of(std::vector<std::int32_t>{0, pages, pages + 30});
   const HostTensor table = HostTensor::of(indices);
   const HostTensor last = HostTensor::of(std::vector<std::int32_t>{4, 3});
   for (std::int32_t q_len : {1, 20}) {
     const HostTensor q(DType::f16, {2 * q_len, 4, dim}), out(DType::f16, {2 * q_len, 4, dim});
     for (std::int64_t i = 0; i < q.view().size(); ++i) {
-      reference::encode(DType::f16, static_cast<double>(random() % 32) / 16 - 1, q.view().data, i);
+      reference::encode(DType::f16, std::sin(static_cast<double>(i)), q.view().data, i);
     }
     const HostTensor qo = HostTensor::of(std::vector<std::int32_t>{0, q_len, 2 * q_len});
     AttentionOptions o;
@@ -331,8 +337,8 @@ TEST(AttentionMemory, PagesMayBeSharedAndLieInAnyOrder) {
     attention.plan(o, qo.view(), {kv.view(), table.view(), last.view(), page_size});
     AttentionTensors t;
     t.q = q.view();
-    t.k = k.view();
-    t.v = v.view();
+    t.k = data.k.view();
+    t.v = data.v.view();
     t.out = out.view();
     attention.run(t);
     const HostTensor expected(DType::f16, {q_len, 4, dim});
@@ -341,8 +347,8 @@ TEST(AttentionMemory, PagesMayBeSharedAndLieInAnyOrder) {
       const std::int64_t keys = b == 0 ? pages * page_size : 29 * page_size + 3;
       rows.q.shape[0] = q_len;
       rows.q.data = q.bytes().data() + b * q_len * 4 * dim * 2;
-      rows.k = rows_k.view();
-      rows.v = rows_v.view();
+      rows.k = data.rows_k.view();
+      rows.v = data.rows_v.view();
       rows.k.shape[0] = rows.v.shape[0] = keys;
       rows.out = expected.view();
       single_attention(o, rows);

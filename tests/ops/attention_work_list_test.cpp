@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "plan/attention_plan.h"
@@ -156,68 +157,83 @@ class Executor {
   std::vector<int> arrivals_;
 };
 
-TEST(AttentionWorkList, AnyOrderOfWorkersGivesAttention) {
-  std::mt19937 random(1);
-  const auto dice = [&](int low, int high) {
-    return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
+struct Dice {
+  std::mt19937 engine{1};
+  std::normal_distribution<double> normal{0, 0.5};
+
+  int operator()(int low, int high) {
+    return low + static_cast<int>(engine() % static_cast<unsigned>(high - low + 1));
+  }
+};
+
+PlanTraits random_traits(Dice& dice) {
+  return {.num_kv_heads = dice(1, 2),
+          .group = dice(1, 5),
+          .tile_rows = dice(1, 12),
+          .tile_kv = dice(1, 16),
+          .workers = dice(1, 7),
+          .causal = dice(0, 1),
+          .window_left = dice(0, 1) == 0 ? -1 : dice(0, 30),
+          .fixed_split_kv = dice(0, 2) == 0 ? dice(1, 20) : 0,
+          .allow_split = dice(0, 3) == 0 ? 0 : 1,
+          .row_overhead = dice(0, 8)};
+}
+
+AttentionRequest random_request(Dice& dice, const PlanTraits& traits, int heads_per_item) {
+  AttentionRequest r;
+  r.q_len = dice(0, 9);
+  r.kv_len = dice(0, 4) == 0 ? 0 : dice(1, 70);
+  r.num_kv_heads = std::int64_t{traits.num_kv_heads} * heads_per_item;
+  r.num_qo_heads = r.num_kv_heads * traits.group;
+  r.head_dim_qk = r.head_dim_vo = 3;
+  r.causal = traits.causal != 0;
+  r.window_left = traits.window_left;
+  const auto fill = [&](std::vector<double>& data, std::int64_t rows) {
+    data.resize(static_cast<std::size_t>(rows * 3));
+    for (double& x : data) x = dice.normal(dice.engine);
   };
-  std::normal_distribution<double> normal(0, 0.5);
-  int joins = 0;
-  for (int round = 0; round < 150; ++round) {
-    SCOPED_TRACE(round);
-    const int heads_per_item = dice(1, 3), bundles = dice(1, 2), group = dice(1, 5);
-    PlanTraits traits{.num_kv_heads = bundles,
-                      .group = group,
-                      .tile_rows = dice(1, 12),
-                      .tile_kv = dice(1, 16),
-                      .workers = dice(1, 7),
-                      .causal = dice(0, 1),
-                      .window_left = dice(0, 1) == 0 ? -1 : dice(0, 30),
-                      .fixed_split_kv = dice(0, 2) == 0 ? dice(1, 20) : 0,
-                      .allow_split = dice(0, 3) == 0 ? 0 : 1,
-                      .row_overhead = dice(0, 8)};
-    std::vector<AttentionRequest> requests;
-    for (int b = dice(0, 4); b > 0; --b) {
-      AttentionRequest r;
-      r.q_len = dice(0, 9);
-      r.kv_len = dice(0, 4) == 0 ? 0 : dice(1, 70);
-      r.num_kv_heads = bundles * heads_per_item;
-      r.num_qo_heads = r.num_kv_heads * group;
-      r.head_dim_qk = r.head_dim_vo = 3;
-      r.causal = traits.causal != 0;
-      r.window_left = traits.window_left;
-      const auto fill = [&](std::vector<double>& data, std::int64_t rows) {
-        data.resize(static_cast<std::size_t>(rows * 3));
-        for (double& x : data) x = normal(random);
-      };
-      fill(r.q, r.q_len * r.num_qo_heads);
-      fill(r.k, r.kv_len * r.num_kv_heads);
-      fill(r.v, r.kv_len * r.num_kv_heads);
-      requests.push_back(r);
+  fill(r.q, r.q_len * r.num_qo_heads);
+  fill(r.k, r.kv_len * r.num_kv_heads);
+  fill(r.v, r.kv_len * r.num_kv_heads);
+  return r;
+}
+
+void expect_attention(const AttentionRequest& request, const Executor& executor, std::size_t b) {
+  const reference::AttentionResult expected = reference::attention(request);
+  for (std::size_t row = 0; row < expected.lse.size(); ++row) {
+    const RowState& got = executor.result(b, static_cast<std::int64_t>(row));
+    ASSERT_EQ(got.out.size(), 3u) << "never written";
+    for (std::size_t d = 0; d < 3; ++d) {
+      ASSERT_NEAR(got.out[d], expected.out[row * 3 + d], 1e-12);
     }
-    Executor executor(traits, requests, heads_per_item);
-    std::vector<int> order;
-    for (int w = 0; w < traits.workers; ++w) order.push_back(w);
-    std::shuffle(order.begin(), order.end(), random);
-    executor.run(order);
-    joins += static_cast<int>(executor.plan().joins.size());
-    for (std::size_t b = 0; b < requests.size(); ++b) {
-      const reference::AttentionResult expected = reference::attention(requests[b]);
-      for (std::size_t row = 0; row < expected.lse.size(); ++row) {
-        const RowState& got = executor.result(b, static_cast<std::int64_t>(row));
-        ASSERT_EQ(got.out.size(), 3u) << "never written";
-        for (std::size_t d = 0; d < 3; ++d) {
-          ASSERT_NEAR(got.out[d], expected.out[row * 3 + d], 1e-12);
-        }
-        if (std::isinf(expected.lse[row])) {
-          ASSERT_EQ(got.lse, expected.lse[row]);
-        } else {
-          ASSERT_NEAR(got.lse, expected.lse[row], 1e-12);
-        }
-      }
+    if (std::isinf(expected.lse[row])) {
+      ASSERT_EQ(got.lse, expected.lse[row]);
+    } else {
+      ASSERT_NEAR(got.lse, expected.lse[row], 1e-12);
     }
   }
-  EXPECT_GT(joins, 100);  // splits did occur
+}
+
+TEST(AttentionWorkList, AnyOrderOfWorkersGivesAttention) {
+  Dice dice;
+  std::size_t joins = 0;
+  for (int round = 0; round < 150; ++round) {
+    SCOPED_TRACE(round);
+    const PlanTraits traits = random_traits(dice);
+    const int heads_per_item = dice(1, 3);
+    std::vector<AttentionRequest> requests;
+    for (int b = dice(0, 4); b > 0; --b) {
+      requests.push_back(random_request(dice, traits, heads_per_item));
+    }
+    Executor executor(traits, requests, heads_per_item);
+    std::vector<int> order(static_cast<std::size_t>(traits.workers));
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), dice.engine);
+    executor.run(order);
+    joins += executor.plan().joins.size();
+    for (std::size_t b = 0; b < requests.size(); ++b) expect_attention(requests[b], executor, b);
+  }
+  EXPECT_GT(joins, 100u);  // splits did occur
 }
 
 }  // namespace
