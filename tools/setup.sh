@@ -47,6 +47,12 @@ missing_packages() {  # Debian packages for what this machine lacks
   fi
 }
 
+kernel_clang() {  # a clang that compiles kernels for AMD; CI has a test for it
+  if [ "${CI:-}" = true ] && ! compgen -c clang++-2 | grep -q '^clang++-2[0-2]$'; then
+    apt-cache --names-only search '^clang-2[0-2]$' 2>/dev/null | cut -d ' ' -f 1 | sort | tail -n 1
+  fi
+}
+
 install_packages() {
   local packages=("$@") root=() log=$cache/apt.log
   if ! command -v apt-get >/dev/null; then
@@ -75,7 +81,7 @@ install_set() {  # install_set <environment> <set>
   touch "$stamp"
 }
 
-read -ra missing < <(missing_packages | tr '\n' ' ') || true
+read -ra missing < <({ missing_packages; kernel_clang; } | tr '\n' ' ') || true
 if [ ${#missing[@]} -gt 0 ]; then
   install_packages "${missing[@]}"
 fi
