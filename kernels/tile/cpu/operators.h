@@ -13,6 +13,32 @@ concept WrappedVector = requires(V a) {
   typename V::Lane;
 };
 
+/// Integer lanes, added and subtracted as `Unsigned` ones: they wrap around, as on every machine,
+/// where C++ leaves the overflow of signed ones undefined.
+template <class V>
+concept WrappedInteger = WrappedVector<V> && requires { typename V::Unsigned; };
+
+template <WrappedInteger V>
+WF_DEVICE V operator+(V a, V b) {
+  using U = typename V::Unsigned;
+  return {(decltype(a.v))((U)a.v + (U)b.v)};
+}
+template <WrappedInteger V>
+WF_DEVICE V operator-(V a, V b) {
+  using U = typename V::Unsigned;
+  return {(decltype(a.v))((U)a.v - (U)b.v)};
+}
+template <WrappedInteger V>
+WF_DEVICE V operator+(V a, typename V::Lane b) {
+  using U = typename V::Unsigned;
+  return {(decltype(a.v))((U)a.v + static_cast<u32>(b))};
+}
+template <WrappedInteger V>
+WF_DEVICE V operator-(V a, typename V::Lane b) {
+  using U = typename V::Unsigned;
+  return {(decltype(a.v))((U)a.v - static_cast<u32>(b))};
+}
+
 template <WrappedVector V>
 WF_DEVICE V operator+(V a, V b) {
   return {a.v + b.v};

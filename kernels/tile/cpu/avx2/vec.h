@@ -15,6 +15,7 @@ struct Vec {
 };
 struct IVec {
   using Lane = i32;
+  using Unsigned = u32 __attribute__((vector_size(32)));
   i32 __attribute__((vector_size(32))) v;
 };
 struct Mask {  // all ones or all zeros in every lane

@@ -16,6 +16,7 @@ struct Vec {
 };
 struct IVec {
   using Lane = i32;
+  using Unsigned = u32 __attribute__((vector_size(64)));
   i32 __attribute__((vector_size(64))) v;
 };
 struct Mask {
