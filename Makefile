@@ -70,7 +70,8 @@ bench: package  ## Measure against PyTorch: table, JSON and plots in benchmarks/
 	@PYTHONPATH=$(PACKAGE_PATH) $(PY) benchmarks/run.py $(ARGS)
 
 .PHONY: lint
-lint: build  ## Check formats, clang-tidy, ruff, scripts, structure and documents
+lint: setup  ## Check formats, clang-tidy, ruff, scripts, structure and documents
+	@$(CONFIGURE) >/dev/null
 	@tools/setup.sh lint
 	@tools/lint.sh
 
