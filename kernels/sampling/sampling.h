@@ -32,7 +32,7 @@ WF_DEVICE float row_maximum(const float* row, i64 size) {
       }
     }
   });
-  const float check = Rows::total(sum);
+  const float check = tile::reduce_add(sum);
   const float whole = tile::reduce_max(top);
   if (rest != rest) return rest;
   if (check != check && whole < tile::infinity) {  // NaN, or -inf * 0: look closer
@@ -67,7 +67,7 @@ WF_DEVICE double exponentials(const float* logits, i64 size, float maximum, floa
         for (int i = 0; i < count; ++i) rest += weights[at + i];
       }
     });
-    sum += double{Rows::total(partial)} + double{rest};
+    sum += double{tile::reduce_add(partial)} + double{rest};
   }
   return sum;
 }

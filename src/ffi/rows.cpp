@@ -24,6 +24,12 @@ void fused_add_rms_norm_(Tensor x, Tensor residual, Tensor weight, double eps, d
   });
 }
 
+void layer_norm_(Tensor x, Tensor weight, MaybeTensor bias, Tensor out, double eps) {
+  guarded([&] {
+    layer_norm(view_of(x), view_of(weight), view_of(bias), view_of(out), static_cast<float>(eps));
+  });
+}
+
 void gated_activation_(std::int64_t kind, Tensor x, Tensor out) {
   guarded([&] { gated_activation(static_cast<GatedActivation>(kind), view_of(x), view_of(out)); });
 }
@@ -131,6 +137,7 @@ void mask_logits_(Tensor logits, double top_k, MaybeTensor top_ks, Tensor out) {
 
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(rms_norm, rms_norm_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(fused_add_rms_norm, fused_add_rms_norm_);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(layer_norm, layer_norm_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(gated_activation, gated_activation_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(apply_rope, apply_rope_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(rope_positions, rope_positions_);

@@ -4,7 +4,7 @@
 #include WAVEFIRE_TILE_HEADER
 
 #include "activation/gated.h"
-#include "norm/rms_norm.h"
+#include "norm/norm.h"
 #include "rope/rotate.h"
 #include "sampling/sampling.h"
 #include "tile/cpu/rows.h"
@@ -14,8 +14,9 @@ namespace {
 
 using Rows = tile::CpuRows;
 
-void rms_norm(const norm::Params& p, i64 begin, i64 end) {
+void normalize(const norm::Params& p, i64 begin, i64 end) {
   tile::with_output_dtype(p.dtype, [&]<DType dtype>() {
+    if (p.kind == norm::Kind::layer) return norm::layer_norm_rows<Rows, dtype>(p, begin, end);
     tile::with_output_dtype(p.weight_dtype, [&]<DType weight>() {
       norm::rms_norm_rows<Rows, dtype, weight>(p, begin, end);
     });
@@ -80,7 +81,7 @@ i64 draw(const float* weights, i64 size, float threshold, float uniform) {
 #define WF_JOIN(a, b) a##b
 #define WF_TABLE(level) WF_JOIN(row_kernels_, level)
 extern const RowKernels WF_TABLE(WAVEFIRE_TARGET) = {
-    rms_norm,         gated, rotate, widen, narrow, maximum, exponentials, filter_threshold,
+    normalize,         gated, rotate, widen, narrow, maximum, exponentials, filter_threshold,
     select_threshold, total, draw};
 
 }  // namespace wavefire::cpu

@@ -10,7 +10,7 @@
 namespace wavefire::cpu {
 
 struct RowKernels {
-  void (*rms_norm)(const norm::Params& params, i64 begin, i64 end);
+  void (*normalize)(const norm::Params& params, i64 begin, i64 end);
   void (*gated)(const activation::Params& params, i64 begin, i64 end);
   void (*rotate)(const rope::Params& params, i64 begin, i64 end);
 

@@ -33,6 +33,8 @@ WF_DEVICE Vec fma(Vec a, Vec b, Vec c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}
 WF_DEVICE Vec min(Vec a, Vec b) { return {_mm256_min_ps(a.v, b.v)}; }
 WF_DEVICE Vec max(Vec a, Vec b) { return {_mm256_max_ps(a.v, b.v)}; }
 WF_DEVICE Vec abs(Vec a) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.f), a.v)}; }
+/// 1 / a to 14 bits or better: rcpps alone has 12.
+WF_DEVICE Vec reciprocal_short(Vec a) { return {_mm256_div_ps(_mm256_set1_ps(1.f), a.v)}; }
 WF_DEVICE Vec sqrt(Vec a) { return {_mm256_sqrt_ps(a.v)}; }
 WF_DEVICE IVec min(IVec a, IVec b) { return ints(_mm256_min_epi32(raw(a), raw(b))); }
 WF_DEVICE IVec max(IVec a, IVec b) { return ints(_mm256_max_epi32(raw(a), raw(b))); }
@@ -109,11 +111,25 @@ WF_DEVICE IVec round_to_bf16(Vec a) {
   const IVec rounded = shift_right_logical(bits + 0x7fff + (upper & 1), 16);
   return select(equal(a, a), rounded, upper | 0x40);
 }
-WF_DEVICE void store_bf16(void* p, Vec a) {
+WF_DEVICE __m128i pack_bf16(Vec a) {
   const __m256i h = raw(round_to_bf16(a));
-  const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(h, h), 0x08);
-  _mm_storeu_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+  return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(h, h), 0x08));
 }
+WF_DEVICE void store_bf16(void* p, Vec a) {
+  _mm_storeu_si128(static_cast<__m128i*>(p), pack_bf16(a));
+}
+
+// Stores past the caches, for results too large to stay there. `p` lies at a multiple of what is
+// stored; stream_fence() orders them before what follows.
+WF_DEVICE void stream_f32(void* p, Vec a) { _mm256_stream_ps(static_cast<float*>(p), a.v); }
+WF_DEVICE void stream_f16(void* p, Vec a) {
+  _mm_stream_si128(static_cast<__m128i*>(p),
+                   _mm256_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+WF_DEVICE void stream_bf16(void* p, Vec a) {
+  _mm_stream_si128(static_cast<__m128i*>(p), pack_bf16(a));
+}
+WF_DEVICE void stream_fence() { _mm_sfence(); }
 
 /// Transposes a square block held in `vec_width` vectors.
 WF_DEVICE void transpose(Vec (&a)[8]) {

@@ -66,6 +66,12 @@ WF_DEVICE void store_bf16(void* p, Vec a) {
   __builtin_memcpy(p, &h, 2);
 }
 
+// Stores past the caches: plain ones here.
+WF_DEVICE void stream_f32(void* p, Vec a) { __builtin_memcpy(p, &a, 4); }
+WF_DEVICE void stream_f16(void* p, Vec a) { store_f16(p, a); }
+WF_DEVICE void stream_bf16(void* p, Vec a) { store_bf16(p, a); }
+WF_DEVICE void stream_fence() {}
+
 /// Transposes a square block held in `vec_width` vectors.
 WF_DEVICE void transpose(Vec (&)[1]) {}
 
