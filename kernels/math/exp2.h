@@ -23,17 +23,25 @@ WF_DEVICE E exp2(E x) {
   return tile::scale_by_power(p, n);
 }
 
-/// The same to 18 bits (degree 4), for results that are rounded to 16-bit types.
-template <class E>
+/// The same to `bits` bits, 13 or 18, for results that are rounded to 16-bit types (minimax of
+/// degree 3 and 4).
+template <int bits, class E>
 WF_DEVICE E exp2_short(E x) {
   using T = tile::ElementTraits<E>;
+  static_assert(bits == 13 || bits == 18);
   E n;
   const E f = tile::split_whole(x, n);
-  const E square = f * f;
-  const E low = tile::fma(f, T::splat(6.931241934e-1f), T::splat(1.f));
-  const E middle = tile::fma(f, T::splat(5.590642460e-2f), T::splat(2.402409861e-1f));
-  const E high = tile::fma(square, T::splat(9.582853094e-3f), middle);
-  return tile::scale_by_power(tile::fma(high, square, low), n);
+  E p;
+  if constexpr (bits == 13) {
+    p = tile::fma(f, T::splat(5.500893110e-2f), T::splat(2.422109593e-1f));
+    p = tile::fma(p, f, T::splat(6.932829271e-1f));
+  } else {
+    p = tile::fma(f, T::splat(9.582853094e-3f), T::splat(5.590642460e-2f));
+    p = tile::fma(p, f, T::splat(2.402409861e-1f));
+    p = tile::fma(p, f, T::splat(6.931241934e-1f));
+  }
+  p = tile::fma(p, f, T::splat(1.f));
+  return tile::scale_by_power(p, n);
 }
 
 /// e^x = 2^n e^r with r = x - n ln 2, ln 2 in two parts (Cody and Waite 1980).

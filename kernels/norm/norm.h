@@ -1,7 +1,8 @@
 // Normalisation of rows, in float32:
 //
 //   RMSNorm (Zhang and Sennrich 2019)    x / sqrt(mean(x^2) + eps) * (weight + weight_bias)
-//   LayerNorm (Ba, Kiros, Hinton 2016)   (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias
+//   LayerNorm (Ba, Kiros, Hinton 2016)   (x - mean) / sqrt(mean((x - mean)^2) + eps) * weight +
+//   bias
 #pragma once
 
 #include "norm/params.h"

@@ -63,6 +63,10 @@ struct ElementTraits<float> {
 
 inline constexpr float infinity = __builtin_inff();
 
+/// Lanes 2i and 2i + 1 exchanged: elements of several lanes only.
+template <class E>
+E swap_pairs(E a);
+
 // Powers of two. A level whose machine has instructions for these two adds overloads.
 
 /// The whole number nearest to x (`whole`) and what is left of x. Beyond [-151, 129], where every
@@ -77,8 +81,8 @@ WF_DEVICE E split_whole(E x, E& whole) {
   return x - whole;
 }
 
-/// a * 2^n for a whole n in [-300, 300], rounded once: in two steps, so that neither power leaves the
-/// normal range.
+/// a * 2^n for a whole n in [-300, 300], rounded once: in two steps, so that neither power leaves
+/// the normal range.
 template <class E>
 WF_DEVICE E scale_by_power(E a, E n) {
   const auto whole = round_to_int(n);

@@ -69,6 +69,17 @@ void append_paged_kv_cache_(Tensor key, Tensor value, Tensor batch_indices, Tens
   });
 }
 
+void append_paged_mla_kv_cache_(Tensor ckv, Tensor kpe, Tensor batch_indices, Tensor positions,
+                                Tensor ckv_cache, Tensor kpe_cache, Tensor indptr, Tensor indices,
+                                Tensor last_page_len, std::int64_t page_size) {
+  guarded([&] {
+    append_paged_mla_kv_cache(
+        view_of(ckv), view_of(kpe), view_of(batch_indices), view_of(positions), view_of(ckv_cache),
+        view_of(kpe_cache),
+        {view_of(indptr), view_of(indices), view_of(last_page_len), static_cast<int>(page_size)});
+  });
+}
+
 void batch_indices_positions_(Tensor append_indptr, Tensor seq_lens, Tensor batch_indices,
                               Tensor positions) {
   guarded([&] {
@@ -142,6 +153,7 @@ TVM_FFI_DLL_EXPORT_TYPED_FUNC(gated_activation, gated_activation_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(apply_rope, apply_rope_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(rope_positions, rope_positions_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(append_paged_kv_cache, append_paged_kv_cache_);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(append_paged_mla_kv_cache, append_paged_mla_kv_cache_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(batch_indices_positions, batch_indices_positions_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(sequence_lengths, sequence_lengths_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(packbits, packbits_);

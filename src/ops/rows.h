@@ -18,8 +18,9 @@ inline std::int64_t rows_per_task(std::int64_t width) {
 }
 
 /// Results this large leave the caches before anybody reads them: they are written past them.
+inline bool leaves_caches(std::int64_t bytes) { return bytes >= std::int64_t{16} << 20; }
 inline bool leaves_caches(const TensorView& out) {
-  return out.size() * size_of(out.dtype) >= std::int64_t{16} << 20;
+  return leaves_caches(out.size() * size_of(out.dtype));
 }
 
 /// Reads element i of an i32 or i64 tensor of rank 1.

@@ -17,8 +17,8 @@ struct CpuRows {
     if (column < width) f(column, static_cast<int>(width - column));
   }
 
-  /// The sum of a row's terms; f(column, count, partial) adds some to `partial` and returns it. Four
-  /// partial sums, since one would wait for itself.
+  /// The sum of a row's terms; f(column, count, partial) adds some to `partial` and returns it.
+  /// Four partial sums, since one would wait for itself.
   template <class F>
   WF_DEVICE static float sum_columns(i64 width, F&& f) {
     const Vec zero = ElementTraits<Vec>::splat(0.f);
@@ -52,6 +52,23 @@ struct CpuRows {
     } else {
       store_as<dtype>(p, value);
     }
+  }
+  /// Bytes as they are; streamed where `to` allows it.
+  WF_DEVICE static void copy(char* to, const char* from, i64 bytes, bool stream = false) {
+    i64 at = 0;
+    if constexpr (vec_width > 1) {
+      constexpr i64 size = vec_width * i64{sizeof(float)};
+      const auto load = [&] {
+        return ElementTraits<Vec>::load(reinterpret_cast<const float*>(from + at));
+      };
+      if (stream && streamable(to)) {
+        for (; at + size <= bytes; at += size) stream_f32(to + at, load());
+      }
+      for (; at + size <= bytes; at += size) {
+        ElementTraits<Vec>::store(reinterpret_cast<float*>(to + at), load());
+      }
+    }
+    if (at < bytes) __builtin_memcpy(to + at, from + at, static_cast<u64>(bytes - at));
   }
   WF_DEVICE static bool streamable(const void* row) {
     return (reinterpret_cast<__UINTPTR_TYPE__>(row) & 63) == 0;

@@ -4,6 +4,8 @@
 #include WAVEFIRE_TILE_HEADER
 
 #include "activation/gated.h"
+#include "kv_cache/append.h"
+#include "merge/merge.h"
 #include "norm/norm.h"
 #include "rope/rotate.h"
 #include "sampling/sampling.h"
@@ -36,6 +38,20 @@ void gated(const activation::Params& p, i64 begin, i64 end) {
 }
 
 void rotate(const rope::Params& p, i64 begin, i64 end) { rope::rotate_tokens<Rows>(p, begin, end); }
+
+void append(const kv_cache::AppendParams& p, i64 begin, i64 end) {
+  kv_cache::append_tokens<Rows>(p, begin, end);
+}
+
+float merge_row(const merge::RowTypes& types, const merge::States& states, char* out) {
+  float lse = 0.f;
+  tile::with_output_dtype(types.in, [&]<DType in>() {
+    tile::with_output_dtype(types.out, [&]<DType out_dtype>() {
+      lse = merge::merge_row<Rows, in, out_dtype>(states, types.dim, out);
+    });
+  });
+  return lse;
+}
 
 void widen(DType dtype, const void* from, i64 size, float* to) {
   tile::with_float_dtype(dtype, [&]<DType d>() {
@@ -81,7 +97,7 @@ i64 draw(const float* weights, i64 size, float threshold, float uniform) {
 #define WF_JOIN(a, b) a##b
 #define WF_TABLE(level) WF_JOIN(row_kernels_, level)
 extern const RowKernels WF_TABLE(WAVEFIRE_TARGET) = {
-    normalize,         gated, rotate, widen, narrow, maximum, exponentials, filter_threshold,
-    select_threshold, total, draw};
+    normalize, gated,        rotate,           append,           merge_row, widen, narrow,
+    maximum,   exponentials, filter_threshold, select_threshold, total,     draw};
 
 }  // namespace wavefire::cpu

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "activation/params.h"
+#include "kv_cache/params.h"
+#include "merge/params.h"
 #include "norm/params.h"
 #include "rope/params.h"
 #include "sampling/params.h"
@@ -13,6 +15,9 @@ struct RowKernels {
   void (*normalize)(const norm::Params& params, i64 begin, i64 end);
   void (*gated)(const activation::Params& params, i64 begin, i64 end);
   void (*rotate)(const rope::Params& params, i64 begin, i64 end);
+  void (*append)(const kv_cache::AppendParams& params, i64 begin, i64 end);
+  /// See kernels/merge/merge.h; returns the joint LSE.
+  float (*merge_row)(const merge::RowTypes& types, const merge::States& states, char* out);
 
   // Conversions between a floating point dtype (float8 only as a source) and float32.
   void (*widen)(DType dtype, const void* from, i64 size, float* to);

@@ -63,6 +63,8 @@ WF_DEVICE IVec shift_right_logical(IVec a, int count) {
   return ints(_mm256_srli_epi32(raw(a), count));
 }
 
+WF_DEVICE Vec swap_pairs(Vec a) { return {_mm256_permute_ps(a.v, 0xb1)}; }
+
 WF_DEVICE float reduce_add(Vec a) {
   __m128 s = _mm_add_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
   s = _mm_add_ps(s, _mm_movehl_ps(s, s));

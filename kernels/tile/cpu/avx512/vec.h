@@ -63,6 +63,8 @@ WF_DEVICE IVec shift_right_logical(IVec a, int count) {
   return ints(_mm512_srli_epi32(raw(a), static_cast<unsigned>(count)));
 }
 
+WF_DEVICE Vec swap_pairs(Vec a) { return {_mm512_permute_ps(a.v, 0xb1)}; }
+
 WF_DEVICE Vec split_whole(Vec x, Vec& whole) {
   const Vec rest = {_mm512_reduce_ps(x.v, 0)};  // nearest even; 0 for an infinity
   whole = {_mm512_sub_ps(x.v, rest.v)};
