@@ -123,12 +123,14 @@ SamplingFilters read_filters(double top_k, const MaybeTensor& top_ks, double top
 
 void sample_(Tensor weights, bool logits, MaybeTensor indices, double top_k, MaybeTensor top_ks,
              double top_p, MaybeTensor top_ps, double min_p, MaybeTensor min_ps, bool top_k_first,
-             std::int64_t seed, std::int64_t offset, Tensor samples, MaybeTensor valid) {
+             std::int64_t seed, MaybeTensor seeds, std::int64_t offset, MaybeTensor offsets,
+             Tensor samples, MaybeTensor valid) {
   guarded([&] {
     sample({view_of(weights), logits, view_of(indices)},
            read_filters(top_k, top_ks, top_p, top_ps, min_p, min_ps, top_k_first),
-           static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(offset), view_of(samples),
-           view_of(valid));
+           {static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(offset), view_of(seeds),
+            view_of(offsets)},
+           view_of(samples), view_of(valid));
   });
 }
 

@@ -53,43 +53,22 @@ float merge_row(const merge::RowTypes& types, const merge::States& states, char*
   return lse;
 }
 
-void widen(DType dtype, const void* from, i64 size, float* to) {
-  tile::with_float_dtype(dtype, [&]<DType d>() {
-    Rows::for_columns(size, [&](i64 column, int count) {
-      Rows::store<DType::f32>(to, column, count, Rows::load<d>(from, column, count));
-    });
-  });
+bool sample(const sampling::Row& row, const sampling::Filter& filter, double uniform,
+            const sampling::Buffers& buffers, i64& token) {
+  return sampling::sample_row<Rows>(row, filter, uniform, buffers, token);
 }
 
-void narrow(DType dtype, const float* from, i64 size, void* to) {
-  tile::with_output_dtype(dtype, [&]<DType d>() {
-    Rows::for_columns(size, [&](i64 column, int count) {
-      Rows::store<d>(to, column, count, Rows::load<DType::f32>(from, column, count));
-    });
-  });
+bool renormalize(const sampling::Row& row, const sampling::Filter& filter,
+                 const sampling::Buffers& buffers, DType out_dtype, void* out) {
+  return sampling::renormalize_row<Rows>(row, filter, buffers, out_dtype, out);
 }
 
-float maximum(const float* row, i64 size) { return sampling::row_maximum<Rows>(row, size); }
-
-double exponentials(const float* logits, i64 size, float top, float temperature, float* weights) {
-  return sampling::exponentials<Rows>(logits, size, top, temperature, weights);
+void softmax(const sampling::Row& row, const sampling::Buffers& buffers, float* out) {
+  sampling::softmax_row<Rows>(row, buffers, out);
 }
 
-float filter_threshold(const float* weights, i64 size, double total, float top,
-                       const sampling::Filter& filter, float* scratch,
-                       sampling::Histogram& histogram) {
-  return sampling::filter_threshold(weights, size, total, top, filter, scratch, histogram);
-}
-
-float select_threshold(const float* weights, i64 size, bool by_mass, i64 count, double mass,
-                       float floor, float* scratch, sampling::Histogram& histogram) {
-  return sampling::select_threshold(weights, size, by_mass, count, mass, floor, scratch, histogram);
-}
-
-double total(const float* weights, i64 size) { return sampling::total_weight(weights, size); }
-
-i64 draw(const float* weights, i64 size, float threshold, float uniform) {
-  return sampling::draw(weights, size, threshold, uniform);
+bool mask(const sampling::Row& row, i64 top_k, const sampling::Buffers& buffers, void* out) {
+  return sampling::mask_row<Rows>(row, top_k, buffers, out);
 }
 
 }  // namespace
@@ -97,7 +76,6 @@ i64 draw(const float* weights, i64 size, float threshold, float uniform) {
 #define WF_JOIN(a, b) a##b
 #define WF_TABLE(level) WF_JOIN(row_kernels_, level)
 extern const RowKernels WF_TABLE(WAVEFIRE_TARGET) = {
-    normalize, gated,        rotate,           append,           merge_row, widen, narrow,
-    maximum,   exponentials, filter_threshold, select_threshold, total,     draw};
+    normalize, gated, rotate, append, merge_row, sample, renormalize, softmax, mask};
 
 }  // namespace wavefire::cpu

@@ -133,6 +133,46 @@ WF_DEVICE void stream_bf16(void* p, Vec a) {
 }
 WF_DEVICE void stream_fence() { _mm_sfence(); }
 
+// Sums in double precision.
+struct Wide {
+  __m256d low, high;
+};
+struct WideSum {
+  __m256d low, high;
+};
+WF_DEVICE Wide widen(Vec a) {
+  return {_mm256_cvtps_pd(_mm256_castps256_ps128(a.v)),
+          _mm256_cvtps_pd(_mm256_extractf128_ps(a.v, 1))};
+}
+WF_DEVICE void add(WideSum& sum, Wide a) {
+  sum.low = _mm256_add_pd(sum.low, a.low);
+  sum.high = _mm256_add_pd(sum.high, a.high);
+}
+/// Adds the lanes of `keep`.
+WF_DEVICE void add(WideSum& sum, Wide a, Mask keep) {
+  const auto of = [](__m128i half) { return _mm256_castsi256_pd(_mm256_cvtepi32_epi64(half)); };
+  const __m256d low = of(_mm256_castsi256_si128(keep.v));
+  const __m256d high = of(_mm256_extracti128_si256(keep.v, 1));
+  add(sum, {_mm256_and_pd(a.low, low), _mm256_and_pd(a.high, high)});
+}
+WF_DEVICE double total(WideSum sum) {
+  double lanes[4];
+  _mm256_storeu_pd(lanes, _mm256_add_pd(sum.low, sum.high));
+  return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+}
+
+/// Writes the lanes of `keep` one after the other and returns how many; up to a whole element is
+/// overwritten.
+WF_DEVICE int compress_store(float* to, Vec a, Mask keep) {
+  float lanes[vec_width];
+  _mm256_storeu_ps(lanes, a.v);
+  int count = 0;
+  for (int bits = _mm256_movemask_ps(raw(keep)); bits != 0; bits &= bits - 1) {
+    to[count++] = lanes[__builtin_ctz(static_cast<unsigned>(bits))];
+  }
+  return count;
+}
+
 /// Transposes a square block held in `vec_width` vectors.
 WF_DEVICE void transpose(Vec (&a)[8]) {
   __m256 pair[8], quad[8];

@@ -138,6 +138,37 @@ WF_DEVICE void stream_bf16(void* p, Vec a) {
 }
 WF_DEVICE void stream_fence() { _mm_sfence(); }
 
+// Sums in double precision.
+struct Wide {
+  __m512d low, high;
+};
+struct WideSum {
+  __m512d low, high;
+};
+WF_DEVICE Wide widen(Vec a) {
+  return {_mm512_cvtps_pd(_mm512_castps512_ps256(a.v)),
+          _mm512_cvtps_pd(_mm512_extractf32x8_ps(a.v, 1))};
+}
+WF_DEVICE void add(WideSum& sum, Wide a) {
+  sum.low = _mm512_add_pd(sum.low, a.low);
+  sum.high = _mm512_add_pd(sum.high, a.high);
+}
+/// Adds the lanes of `keep`.
+WF_DEVICE void add(WideSum& sum, Wide a, Mask keep) {
+  sum.low = _mm512_mask_add_pd(sum.low, static_cast<__mmask8>(keep.v), sum.low, a.low);
+  sum.high = _mm512_mask_add_pd(sum.high, static_cast<__mmask8>(keep.v >> 8), sum.high, a.high);
+}
+WF_DEVICE double total(WideSum sum) {
+  return _mm512_reduce_add_pd(_mm512_add_pd(sum.low, sum.high));
+}
+
+/// Writes the lanes of `keep` one after the other and returns how many; up to a whole element is
+/// overwritten. (Not vpcompressps to memory, which is slow.)
+WF_DEVICE int compress_store(float* to, Vec a, Mask keep) {
+  _mm512_storeu_ps(to, _mm512_maskz_compress_ps(keep.v, a.v));
+  return __builtin_popcount(keep.v);
+}
+
 /// Transposes a square block held in `vec_width` vectors.
 WF_DEVICE void transpose(Vec (&a)[16]) {
   __m512 pair[16], quad[16];
