@@ -8,7 +8,7 @@ namespace wavefire {
 struct RopeOptions {
   int rotary_dim = 0;        // even; 0: the whole head; the dims behind it are copied
   bool interleaved = false;  // pairs (2i, 2i + 1) instead of (i, i + rotary_dim / 2)
-  RopeParameters frequencies;
+  RopeParameters frequencies{};
 };
 
 /// q, q_out [tokens, q_heads, head_dim]; k, k_out [tokens, k_heads, head_dim]; outputs may be the

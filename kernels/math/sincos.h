@@ -5,15 +5,15 @@
 
 WF_NAMESPACE_BEGIN(math)
 
-/// Sine and cosine of a * b. The product is taken exactly (in two floats), so that the result has
-/// an absolute error below 2e-7 for |a * b| up to 1e6, where the rounded product alone would be off
-/// by 0.03. Reduction by k pi/2 with pi/2 in three parts (Cody and Waite 1980), polynomials of
-/// Cephes.
+/// Sine and cosine of a * (b + b_low). The product is taken exactly (in two floats), so that the
+/// result has an absolute error below 2e-7 for |a * b| up to 1e6, where the rounded product alone
+/// would be off by 0.03, and so would be one with a rounded factor. Reduction by k pi/2 with pi/2 in
+/// three parts (Cody and Waite 1980), polynomials of Cephes.
 template <class E>
-WF_DEVICE void sincos_product(E a, E b, E& sine, E& cosine) {
+WF_DEVICE void sincos_product(E a, E b, E b_low, E& sine, E& cosine) {
   using T = tile::ElementTraits<E>;
   const E high = a * b;
-  const E low = tile::fma(a, b, -high);
+  const E low = tile::fma(a, b_low, tile::fma(a, b, -high));
   const auto quadrant = tile::round_to_int(high * T::splat(0.636619772f));
   const E k = tile::to_float(quadrant);
   E r = tile::fma(k, T::splat(-1.57079637e+0f), high);
@@ -35,6 +35,11 @@ WF_DEVICE void sincos_product(E a, E b, E& sine, E& cosine) {
   const auto negate_cosine = ((quadrant + 1) & 2) << 30;
   sine = tile::from_bits(tile::to_bits(tile::select(swap, c, s)) ^ negate_sine);
   cosine = tile::from_bits(tile::to_bits(tile::select(swap, s, c)) ^ negate_cosine);
+}
+
+template <class E>
+WF_DEVICE void sincos_product(E a, E b, E& sine, E& cosine) {
+  sincos_product(a, b, tile::ElementTraits<E>::splat(0.f), sine, cosine);
 }
 
 WF_NAMESPACE_END

@@ -22,8 +22,10 @@ struct Params {
   i32 rotary_dim = 0;              // even; the dims behind it are copied
   bool interleaved = false;        // pairs (2i, 2i + 1) instead of (i, i + rotary_dim / 2)
   const i64* positions = nullptr;  // [tokens]
-  const float* frequency =
-      nullptr;                    // [rotary_dim / 2] radians a position, or nullptr: use the cache
+  // [rotary_dim / 2] radians a position, as a float32 and what that leaves of it; nullptr: use the
+  // cache.
+  const float* frequency = nullptr;
+  const float* frequency_rest = nullptr;
   const void* cos_sin = nullptr;  // [positions, rotary_dim]: cosines, then sines
   i64 cos_sin_stride = 0;
   DType cos_sin_dtype = DType::f32;

@@ -26,7 +26,8 @@ WF_DEVICE void angles_of(const Params& p, i64 position, Angles& angles) {
     Rows::for_columns(pairs, [&](i64 column, int count) {
       E s, c;
       math::sincos_product(T::splat(static_cast<float>(position)),
-                           Rows::template load<DType::f32>(p.frequency, column, count), s, c);
+                           Rows::template load<DType::f32>(p.frequency, column, count),
+                           Rows::template load<DType::f32>(p.frequency_rest, column, count), s, c);
       T::store(angles.sine + column, s);
       T::store(angles.cosine + column, c);
     });

@@ -245,7 +245,9 @@ struct BatchAttention::State {
     const AttentionOptions& o = plan.options;
     plan.rope_frequency.clear();
     if (o.position_mode == PositionMode::rope_llama) {
-      plan.rope_frequency = ops::rope_frequencies(o.rope, o.head_dim_qk);
+      for (double f : ops::rope_frequencies(o.rope, o.head_dim_qk)) {
+        plan.rope_frequency.push_back(static_cast<float>(f));
+      }
     }
     plan.alibi.clear();
     if (o.position_mode == PositionMode::alibi) {

@@ -261,8 +261,8 @@ void require_lengths(const AttentionBatch& batch, int group) {
   }
 }
 
-std::vector<float> rope_frequencies(const RopeParameters& rope, int head_dim) {
-  std::vector<float> frequencies(static_cast<std::size_t>(head_dim / 2));
+std::vector<double> rope_frequencies(const RopeParameters& rope, int head_dim) {
+  std::vector<double> frequencies(static_cast<std::size_t>(head_dim / 2));
   for (int i = 0; i < head_dim / 2; ++i) {
     double f = std::pow(double{rope.theta}, -2.0 * i / head_dim);
     if (rope.low_freq_factor > 0) {
@@ -274,7 +274,7 @@ std::vector<float> rope_frequencies(const RopeParameters& rope, int head_dim) {
     } else {
       f /= rope.scale;
     }
-    frequencies[static_cast<std::size_t>(i)] = static_cast<float>(f);
+    frequencies[static_cast<std::size_t>(i)] = f;
   }
   return frequencies;
 }

@@ -57,7 +57,7 @@ void launch(const TensorView& q, const TensorView& k, const TensorView& position
       .one_of({DType::i32, DType::i64})
       .shape({tokens});
   std::int64_t limit = std::int64_t{1} << 31;
-  std::vector<float> frequencies;
+  std::vector<float> frequencies, rest;
   if (cos_sin != nullptr) {
     core::check(operation, "cos_sin_cache", *cos_sin)
         .defined()
@@ -70,8 +70,12 @@ void launch(const TensorView& q, const TensorView& k, const TensorView& position
     p.cos_sin_dtype = cos_sin->dtype;
     limit = cos_sin->shape[0];
   } else {
-    frequencies = ops::rope_frequencies(options.frequencies, p.rotary_dim);
+    for (double f : ops::rope_frequencies(options.frequencies, p.rotary_dim)) {
+      frequencies.push_back(static_cast<float>(f));
+      rest.push_back(static_cast<float>(f - double{frequencies.back()}));
+    }
     p.frequency = frequencies.data();
+    p.frequency_rest = rest.data();
   }
   std::vector<i64> at(static_cast<std::size_t>(tokens));
   for (std::int64_t i = 0; i < tokens; ++i) {

@@ -57,9 +57,7 @@ def rope(x: torch.Tensor, positions: np.ndarray, *, theta: float = 1e4, scale: f
     """x [n, h, d]."""
     out = x.double().numpy().copy()
     dim = x.shape[2] if rotary_dim is None else rotary_dim
-    frequency = (
-        (theta ** (-np.arange(0, dim, 2) / dim) / scale).astype(np.float32).astype(np.float64)
-    )
+    frequency = theta ** (-np.arange(0, dim, 2) / dim) / scale
     angle = positions[:, None].astype(np.float64) * frequency
     cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
     first = slice(0, dim, 2) if interleave else slice(0, dim // 2)

@@ -73,4 +73,52 @@ inline double lse(const AttentionPrecision& p, double expected, double logit_mag
          4 * u * std::fabs(expected) + (16 + 4 * std::sqrt(static_cast<double>(keys))) * u;
 }
 
+/// Rounding a result with the relative error `relative` of `magnitude` to `dtype`.
+inline double rounded(DType dtype, double expected, double magnitude, double relative) {
+  const double computed = relative * magnitude;
+  return computed + unit_roundoff(dtype) * (std::fabs(expected) + computed) + smallest_error(dtype);
+}
+
+/// RMSNorm over `width` columns: the sum of squares errs by sqrt(width) u, its root by half of it,
+/// a few more roundings follow.
+inline double rms_norm(DType dtype, double expected, std::int64_t width) {
+  const double relative = (6 + std::sqrt(static_cast<double>(width))) * unit_roundoff(DType::f32);
+  return rounded(dtype, expected, std::fabs(expected), relative);
+}
+
+/// LayerNorm: the mean errs by sqrt(width) u of the mean magnitude; that error, scaled like the
+/// values, is one of them and, times the value, of the scale.
+inline double layer_norm(DType dtype, double expected, double bias, double scaled_magnitude,
+                         std::int64_t width) {
+  const double relative = (8 + std::sqrt(static_cast<double>(width))) * unit_roundoff(DType::f32);
+  const double normalized = std::fabs(expected - bias);
+  return rounded(dtype, expected,
+                 scaled_magnitude * (1 + normalized) + std::fabs(expected) + std::fabs(bias),
+                 relative);
+}
+
+/// A gated activation of gate x. float32: a few u, and the error of the exponent, which is up to
+/// about x^2 units. 16-bit types: short polynomials (kernels/activation/gated.h), and for GELU 2e-8
+/// of x where |x| > 5.5.
+inline double gated(DType dtype, double expected, double x, double up, bool gelu) {
+  const double u = unit_roundoff(DType::f32);
+  const double relative = dtype == DType::f32   ? (8 + 4 * std::fabs(x) + 4 * x * x) * u
+                          : dtype == DType::f16 ? 0x1p-12
+                                                : 3e-4;
+  // Where the power in the denominator overflows, its reciprocal is 0.
+  const double tail = (0x1p-126 + (gelu ? 2e-8 : 0)) * std::fabs(x * up);
+  return rounded(dtype, expected, std::fabs(expected), relative) + tail;
+}
+
+/// A rotated pair; `angle_error` is that of its sine and cosine.
+inline double rotated(DType dtype, double expected, double pair_magnitude, double angle_error) {
+  return rounded(dtype, expected, pair_magnitude, 4 * unit_roundoff(DType::f32) + angle_error);
+}
+constexpr double sincos_error = 2e-7;
+
+/// A probability of a softmax whose exponent is `exponent` (in base 2) below the largest.
+inline double softmax(double expected, double exponent) {
+  return (8 + 4 * std::fabs(exponent)) * unit_roundoff(DType::f32) * expected + 0x1p-126;
+}
+
 }  // namespace wavefire::tolerance
