@@ -1,0 +1,378 @@
+// Sampling against sorting and summing in float64, over shapes of distributions that are hard for
+// thresholds: ties, one entry, narrow and wide ranges, denormals.
+#include <gtest/gtest.h>
+
+#include "cases/rows.h"
+#include "math/philox.h"
+#include "reference/rows.h"
+#include "tolerance/tolerance.h"
+#include "wavefire/sampling.h"
+
+namespace wavefire::cases {
+namespace {
+
+using reference::Values;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+enum Shape { peaked, flat, tied, one_hot, narrow, tiny, blocks, sparse, shapes };
+
+/// Probabilities (not normalised) of a shape.
+double weight(Shape shape, std::int64_t i, std::int64_t size, std::mt19937& random) {
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform(0, 1);
+  switch (shape) {
+    case peaked: return 0.01 * std::exp(3 * normal(random));
+    case flat: return uniform(random);
+    case tied: return 0.25;
+    case one_hot: return i == size / 2 ? 1 : 0;
+    case narrow: return 1 + 1e-5 * uniform(random);
+    case tiny: return 1e-39 * uniform(random);
+    case blocks: return static_cast<double>(1 + i % 3);
+    case sparse: return uniform(random) < 0.01 ? uniform(random) : 0;
+    default: return 0;
+  }
+}
+
+HostTensor weights_of(Shape shape, DType dtype, std::int64_t rows, std::int64_t size,
+                      std::mt19937& random) {
+  HostTensor p(dtype, {rows, size}, {size + 3, 1});
+  p.fill(nan);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t i = 0; i < size; ++i) set(p.view(), {r, i}, weight(shape, i, size, random));
+    set(p.view(), {r, size - 1}, 0.5);  // some mass in the last column
+  }
+  return p;
+}
+
+Values row_of(const TensorView& view, std::int64_t row) {
+  Values values;
+  for (std::int64_t i = 0; i < view.shape[1]; ++i) values.push_back(get(view, {row, i}));
+  return values;
+}
+
+double sum_of(const Values& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
+
+/// What the filters leave of w.
+Values filtered(const Values& w, const SamplingFilters& f) {
+  double threshold = 0;
+  if (f.top_k.value > 0) {
+    threshold = reference::top_k_threshold(w, static_cast<std::int64_t>(f.top_k.value));
+  }
+  if (f.top_p.value < 1) {
+    const Values base = f.top_k_first ? reference::keep(w, threshold) : w;
+    // Sums in another order may differ in the last bits.
+    const double mass = f.top_p.value * sum_of(base) * (1 - 1e-13);
+    threshold = std::max(threshold, reference::top_p_threshold(base, mass));
+  }
+  const double largest = *std::max_element(w.begin(), w.end());
+  const float bound = static_cast<float>(f.min_p.value) * static_cast<float>(largest);
+  return reference::keep(w, std::max(threshold, double{bound}));
+}
+
+SamplingFilters filters_of(int choice, std::int64_t size) {
+  SamplingFilters f;
+  const double k = static_cast<double>(std::max<std::int64_t>(1, size / 3));
+  switch (choice) {
+    case 1: f.top_k.value = 1; break;
+    case 2: f.top_k.value = k; break;
+    case 3: f.top_k.value = 1073741824; break;
+    case 4: f.top_p.value = 0.1; break;
+    case 5: f.top_p.value = 0.9; break;
+    case 6: f.top_p.value = 0.99999; break;
+    case 7: f.min_p.value = 0.3; break;
+    case 8: f = {{k, {}}, {0.5, {}}, {0, {}}, true}; break;
+    case 9: f = {{k, {}}, {0.5, {}}, {0, {}}, false}; break;
+    case 10: f = {{k, {}}, {0.8, {}}, {0.05, {}}, true}; break;
+    default: break;
+  }
+  return f;
+}
+
+constexpr std::int64_t vocabularies[] = {1, 2, 7, 16, 131, 1023, 4099, 32000};
+
+TEST(Sampling, FiltersKeepWhatSortingKeeps) {
+  std::mt19937 random(1);
+  for_covering({shapes, 3, 8, 11}, [&](const std::vector<int>& v) {
+    const DType dtype = value_dtypes[v[1]];
+    const std::int64_t size = vocabularies[v[2]];
+    const HostTensor p = weights_of(static_cast<Shape>(v[0]), dtype, 2, size, random);
+    const SamplingFilters f = filters_of(v[3], size);
+    HostTensor out(DType::f32, {2, size});
+    renormalize(p.view(), f, out.view());
+    for (std::int64_t r = 0; r < 2; ++r) {
+      const Values kept = filtered(row_of(p.view(), r), f), ours = row_of(out.view(), r);
+      const double total = sum_of(kept);
+      for (std::size_t i = 0; i < kept.size(); ++i) {
+        const double expected = kept[i] / total;
+        const double relative = 3 * tolerance::unit_roundoff(DType::f32);
+        ASSERT_LE(std::fabs(ours[i] - expected),
+                  tolerance::rounded(DType::f32, expected, expected, relative))
+            << "row " << r << " entry " << i;
+        if (expected > 1e-37) {
+          ASSERT_EQ(ours[i] > 0, kept[i] > 0) << i;
+        }
+      }
+    }
+  });
+}
+
+/// The token at which the running sum of `kept` passes that share of their sum; both neighbours of
+/// a boundary within rounding are accepted.
+bool drawn_at(const Values& kept, double uniform, std::int64_t token) {
+  if (kept[static_cast<std::size_t>(token)] <= 0) return false;
+  const double target = uniform * sum_of(kept), slack = 1e-12 * sum_of(kept);
+  const double before = std::accumulate(kept.begin(), kept.begin() + token, 0.0);
+  return before <= target + slack &&
+         target <= before + kept[static_cast<std::size_t>(token)] + slack;
+}
+
+TEST(Sampling, DrawsInvertTheDistributionFunction) {
+  std::mt19937 random(2);
+  for_covering({shapes, 3, 8, 11, 2}, [&](const std::vector<int>& v) {
+    const std::int64_t size = vocabularies[v[2]], rows = 5;
+    const HostTensor p =
+        weights_of(static_cast<Shape>(v[0]), value_dtypes[v[1]], rows, size, random);
+    const SamplingFilters f = filters_of(v[3], size);
+    HostTensor samples(v[4] == 0 ? DType::i32 : DType::i64, {rows});
+    const std::uint64_t seed = random(), offset = random();
+    sample({p.view(), false, {}}, f, {seed, offset}, samples.view());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t token =
+          v[4] == 0 ? samples.view().as<std::int32_t>()[r] : samples.view().as<std::int64_t>()[r];
+      ASSERT_TRUE(token >= 0 && token < size);
+      const math::Philox words = math::philox(seed, offset, static_cast<std::uint64_t>(r));
+      ASSERT_TRUE(drawn_at(filtered(row_of(p.view(), r), f),
+                           math::to_uniform(words.word[0], words.word[1]), token))
+          << "row " << r << " token " << token;
+    }
+  });
+}
+
+TEST(Sampling, LogitsDrawAsTheirSoftmax) {
+  std::mt19937 random(3);
+  for (DType dtype : value_dtypes) {
+    for (std::int64_t size : vocabularies) {
+      const HostTensor logits = random_tensor(dtype, {4, size}, Layout::gaps, random, 5);
+      const HostTensor samples(DType::i32, {4});
+      SamplingFilters f;
+      f.top_k.value = static_cast<double>(std::max<std::int64_t>(size / 2, 1));
+      f.top_p.value = 0.8;
+      f.top_k_first = true;
+      sample({logits.view(), true, {}}, f, {7, 0}, samples.view());
+      for (std::int64_t r = 0; r < 4; ++r) {
+        const Values l = row_of(logits.view(), r);
+        const std::int64_t token = samples.view().as<std::int32_t>()[r];
+        const double bound =
+            reference::top_k_threshold(l, static_cast<std::int64_t>(f.top_k.value));
+        ASSERT_GE(l[static_cast<std::size_t>(token)], bound);
+        const Values p = reference::keep(reference::softmax(l, 1), std::exp(-infinity));
+        ASSERT_GT(p[static_cast<std::size_t>(token)], 0);
+      }
+    }
+  }
+}
+
+TEST(Sampling, FrequenciesFollowTheWeights) {
+  const std::int64_t draws = 20000;
+  HostTensor p(DType::f32, {1, 6});
+  const double weights[] = {0.4, 0.05, 0.25, 0.2, 0.1, 0};
+  for (std::int64_t i = 0; i < 6; ++i) set(p.view(), {0, i}, weights[i]);
+  const HostTensor rows = HostTensor::of(std::vector<std::int32_t>(draws, 0));
+  const HostTensor samples(DType::i32, {draws});
+  sample({p.view(), false, rows.view()}, {}, {11, 0}, samples.view());
+  std::vector<double> count(6);
+  for (std::int64_t i = 0; i < draws; ++i) {
+    ++count[static_cast<std::size_t>(samples.view().as<std::int32_t>()[i])];
+  }
+  double chi_square = 0;
+  for (std::size_t i = 0; i < 5; ++i) {
+    const double expected = weights[i] * static_cast<double>(draws);
+    chi_square += (count[i] - expected) * (count[i] - expected) / expected;
+  }
+  EXPECT_EQ(count[5], 0);
+  EXPECT_LT(chi_square, 18.5);  // 0.1 % of four degrees of freedom
+}
+
+TEST(Sampling, ASeedOfItsOwnMakesARowIndependentOfItsPlace) {
+  std::mt19937 random(4);
+  const std::int64_t size = 1000;
+  const HostTensor p = weights_of(flat, DType::f32, 4, size, random);
+  HostTensor seeds(DType::i64, {4}), reversed(DType::i64, {4}), alone(DType::i64, {1});
+  const std::int64_t keys[] = {11, 22, -33, 1ll << 62};
+  for (std::int64_t i = 0; i < 4; ++i) {
+    seeds.view().as<std::int64_t>()[i] = reversed.view().as<std::int64_t>()[3 - i] = keys[i];
+  }
+  const auto draw = [&](const TensorView& w, const HostTensor& k, const TensorView& rows = {}) {
+    const std::int64_t count = k.view().shape[0];
+    const HostTensor samples(DType::i32, {count});
+    sample({w, false, rows}, {}, {0, 5, k.view()}, samples.view());
+    const auto* tokens = samples.view().as<std::int32_t>();
+    return std::vector<std::int32_t>(tokens, tokens + count);
+  };
+  const std::vector<std::int32_t> all = draw(p.view(), seeds);
+  const HostTensor order = HostTensor::of(std::vector<std::int32_t>{3, 2, 1, 0});
+  const std::vector<std::int32_t> turned = draw(p.view(), reversed, order.view());
+  for (std::int64_t i = 0; i < 4; ++i) {
+    alone.view().as<std::int64_t>()[0] = keys[i];
+    const TensorView row = changed(p.view(), [&](auto& v) {
+      v.data = v.template as<float>() + i * v.strides[0];
+      v.shape[0] = 1;
+    });
+    const HostTensor one(DType::i32, {1});
+    sample({row, false, {}}, {}, {static_cast<std::uint64_t>(keys[i]), 5}, one.view());
+    EXPECT_EQ(all[static_cast<std::size_t>(i)], one.view().as<std::int32_t>()[0]);
+    EXPECT_EQ(all[static_cast<std::size_t>(i)], turned[static_cast<std::size_t>(3 - i)]);
+    EXPECT_EQ(draw(row, alone)[0], all[static_cast<std::size_t>(i)]);
+  }
+}
+
+TEST(Sampling, RowsThatCannotBeDrawnFrom) {
+  const double bad[] = {nan, infinity, -1, 0};
+  for (std::int64_t size : {1, 17, 300}) {
+    for (std::int64_t at : {std::int64_t{0}, size / 2, size - 1}) {
+      HostTensor p(DType::f32, {5, size});
+      p.fill(0.5);
+      for (std::int64_t r = 0; r < 4; ++r) {
+        if (r == 3) {
+          for (std::int64_t i = 0; i < size; ++i) set(p.view(), {r, i}, 0);
+        } else {
+          set(p.view(), {r, at}, bad[r]);
+        }
+      }
+      HostTensor samples(DType::i32, {5}), valid(DType::b1, {5});
+      sample({p.view(), false, {}}, {}, {1, 0}, samples.view(), valid.view());
+      for (std::int64_t r = 0; r < 5; ++r) {
+        EXPECT_EQ(valid.view().as<std::uint8_t>()[r], r == 4 ? 1 : 0) << r;
+        const std::int32_t token = samples.view().as<std::int32_t>()[r];
+        EXPECT_TRUE(r == 4 ? token >= 0 && token < size : token == 0);
+      }
+      samples.fill_bits(77);
+      expect_rejected("probs", [&] { sample({p.view(), false, {}}, {}, {1, 0}, samples.view()); });
+      EXPECT_EQ(samples.view().as<std::int32_t>()[4], 77);
+    }
+  }
+  HostTensor logits(DType::f32, {1, 8}), samples(DType::i32, {1});
+  for (double value : {nan, infinity}) {
+    set(logits.view(), {0, 3}, value);
+    expect_rejected("logits",
+                    [&] { sample({logits.view(), true, {}}, {}, {1, 0}, samples.view()); });
+  }
+  logits.fill(-infinity);
+  expect_rejected("logits", [&] { sample({logits.view(), true, {}}, {}, {1, 0}, samples.view()); });
+  set(logits.view(), {0, 5}, -1e30);
+  sample({logits.view(), true, {}}, {}, {1, 0}, samples.view());
+  EXPECT_EQ(samples.view().as<std::int32_t>()[0], 5);
+}
+
+TEST(Softmax, AgreesWithTheDefinition) {
+  std::mt19937 random(5);
+  for (DType dtype : value_dtypes) {
+    for (std::int64_t size : vocabularies) {
+      const HostTensor logits = random_tensor(dtype, {4, size}, Layout::gaps, random, 8);
+      const HostTensor temperature = HostTensor::of(std::vector<float>{0.3f, 1.f, 2.f, 10.f});
+      const HostTensor out(DType::f32, {4, size});
+      softmax(logits.view(), {1, temperature.view()}, out.view());
+      for (std::int64_t r = 0; r < 4; ++r) {
+        const Values l = row_of(logits.view(), r), ours = row_of(out.view(), r);
+        const double t = get(temperature.view(), {r});
+        const double top = *std::max_element(l.begin(), l.end());
+        const Values expected = reference::softmax(l, t);
+        for (std::size_t i = 0; i < l.size(); ++i) {
+          ASSERT_NEAR(ours[i], expected[i],
+                      tolerance::softmax(expected[i], (top - l[i]) / t * std::numbers::log2e));
+        }
+      }
+    }
+  }
+}
+
+TEST(Softmax, ColdRowsAndRowsWithoutOne) {
+  for (std::int64_t size : {100, 151936}) {
+    for (double t : {1e-3, 1e-6, 1e-38}) {
+      HostTensor logits(DType::f32, {1, size}), out(DType::f32, {1, size});
+      logits.fill(-20);
+      set(logits.view(), {0, 57}, 42);
+      softmax(logits.view(), {t, {}}, out.view());
+      for (std::int64_t i = 0; i < size; ++i) ASSERT_EQ(get(out.view(), {0, i}), i == 57 ? 1 : 0);
+    }
+  }
+  for (double value : {nan, infinity, -infinity}) {
+    HostTensor logits(DType::f32, {1, 40}), out(DType::f32, {1, 40});
+    if (value == -infinity) logits.fill(value);
+    set(logits.view(), {0, 7}, value);
+    softmax(logits.view(), {1, {}}, out.view());
+    for (double p : values_of(out.view())) ASSERT_TRUE(std::isnan(p));
+  }
+}
+
+TEST(MaskLogits, KeepsTheLargestAndTheirTies) {
+  std::mt19937 random(6);
+  for (DType dtype : value_dtypes) {
+    for (std::int64_t size : vocabularies) {
+      for (int ties = 0; ties < 3; ++ties) {
+        HostTensor logits = random_tensor(dtype, {3, size}, Layout::gaps, random, 5);
+        for (std::int64_t i = 0; ties > 0 && i < size; ++i) {
+          for (std::int64_t r = 0; r < 3; ++r) {
+            const double coarse = ties == 1 ? std::round(get(logits.view(), {r, i})) : -25;
+            set(logits.view(), {r, i}, i % 5 == 4 ? -infinity : coarse);
+          }
+        }
+        const HostTensor k = HostTensor::of(std::vector<std::int32_t>{
+            1, static_cast<std::int32_t>(size / 2 + 1), static_cast<std::int32_t>(size)});
+        const HostTensor out(dtype, {3, size});
+        mask_logits(logits.view(), {0, k.view()}, out.view());
+        for (std::int64_t r = 0; r < 3; ++r) {
+          const Values l = row_of(logits.view(), r);
+          const double bound = reference::top_k_threshold(l, k.view().as<std::int32_t>()[r]);
+          for (std::int64_t i = 0; i < size; ++i) {
+            const double value = l[static_cast<std::size_t>(i)];
+            ASSERT_EQ(get(out.view(), {r, i}), value >= bound ? value : -infinity);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Sampling, BadInputIsNamedAndNothingIsWritten) {
+  HostTensor p(DType::f32, {2, 8}), samples(DType::i32, {2}), out(DType::f32, {2, 8});
+  p.fill(0.5);
+  samples.fill_bits(77);
+  const TensorView pv = p.view(), sv = samples.view();
+  const auto run = [&](const SamplingInput& input, SamplingFilters f, RandomNumbers random = {}) {
+    sample(input, f, random, sv);
+  };
+  expect_rejected("probs", [&] { run({{}, false, {}}, {}); });
+  expect_rejected("probs", [&] {
+    run({changed(pv, [](auto& v) { v.dtype = DType::e4m3fn; }), false, {}}, {});
+  });
+  expect_rejected("logits",
+                  [&] { run({changed(pv, [](auto& v) { v.shape[1] = 0; }), true, {}}, {}); });
+  expect_rejected("top_k", [&] { run({pv, false, {}}, {{-1, {}}, {1, {}}, {0, {}}, false}); });
+  expect_rejected("top_k", [&] { run({pv, false, {}}, {{2.5, {}}, {1, {}}, {0, {}}, false}); });
+  const HostTensor zero = HostTensor::of(std::vector<std::int32_t>{3, 0});
+  expect_rejected("top_k",
+                  [&] { run({pv, false, {}}, {{0, zero.view()}, {1, {}}, {0, {}}, false}); });
+  for (double top_p : {0.0, -0.1, 1.1, nan}) {
+    expect_rejected("top_p", [&] { run({pv, false, {}}, {{0, {}}, {top_p, {}}, {0, {}}, false}); });
+  }
+  for (double min_p : {-0.1, 1.1, nan}) {
+    expect_rejected("min_p", [&] { run({pv, false, {}}, {{0, {}}, {1, {}}, {min_p, {}}, false}); });
+  }
+  const HostTensor three = HostTensor::of(std::vector<float>{0.5f, 0.5f, 0.5f});
+  expect_rejected("top_p",
+                  [&] { run({pv, false, {}}, {{0, {}}, {1, three.view()}, {0, {}}, false}); });
+  const HostTensor outside = HostTensor::of(std::vector<std::int32_t>{0, 2});
+  expect_rejected("indices", [&] { run({pv, false, outside.view()}, {}); });
+  const HostTensor one_seed(DType::i64, {1});
+  expect_rejected("seed", [&] { run({pv, false, {}}, {}, {0, 0, one_seed.view()}); });
+  for (double t : {0.0, -1.0, infinity, nan}) {
+    expect_rejected("temperature", [&] { softmax(pv, {t, {}}, out.view()); });
+  }
+  expect_rejected("top_k", [&] { mask_logits(pv, {0, {}}, out.view()); });
+  EXPECT_EQ(samples.view().as<std::int32_t>()[0], 77);
+}
+
+}  // namespace
+}  // namespace wavefire::cases
