@@ -16,6 +16,11 @@ HINTS = frozenset(
         "use_tensor_cores",
         "deterministic",
         "float_workspace_buffer",
+        "int_workspace_buffer",
+        "custom_mask_buf",  # the plan keeps the mask itself
+        "mask_indptr_buf",
+        "increment",  # of a generator's offset: ours always moves on by one number
+        "is_deterministic",  # it always is
         "block_tables",
         "seq_lens",
         "seq_lens_q",
@@ -43,6 +48,13 @@ NEUTRAL: dict[str, Any] = {
 }
 
 BACKENDS = ("auto", "fa2", "native")
+OTHER_BACKENDS = (
+    "fa3", "aiter", "cuda", "cudnn", "cutlass", "cute-dsl", "trtllm", "trtllm-gen", "xqa",
+)  # fmt: skip
+
+
+class ArchCapabilityError(NotImplementedError, ValueError):
+    """A backend was asked for by name that this machine does not have."""
 
 
 def require_neutral(operation: str, **arguments: Any) -> None:
@@ -59,9 +71,9 @@ def require_backend(operation: str, backend: str) -> str:
     """``auto``, ``fa2`` and ``native`` are the portable kernels; others raise."""
     if backend in BACKENDS:
         return backend
-    if backend in ("fa3", "aiter", "cudnn", "cutlass", "trtllm-gen", "cute-dsl"):
-        raise NotImplementedError(
-            f"{operation}: backend '{backend}' is not available on cpu; accepted: "
-            f"{', '.join(BACKENDS)}"
+    accepted = ", ".join(BACKENDS)
+    if backend in OTHER_BACKENDS:
+        raise ArchCapabilityError(
+            f"{operation}: backend '{backend}' is not available on cpu; accepted: {accepted}"
         )
-    raise ValueError(f"{operation}: 'backend' is '{backend}'; accepted: {', '.join(BACKENDS)}")
+    raise ValueError(f"{operation}: 'backend' is '{backend}'; accepted: {accepted}")

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any
 
 import numpy as np
 
-from ._attention import Batch, kv_layout_is_hnd, single, split_paged_cache
-from ._hints import require_backend, require_neutral
-from ._tensors import dtype_name, host_int32
-
-_POSITIONAL = (
-    "pos_encoding_mode", "window_left", "logits_soft_cap", "q_data_type", "kv_data_type",
-    "o_data_type", "data_type", "sm_scale", "rope_scale", "rope_theta", "non_blocking",
-    "block_tables", "seq_lens", "fixed_split_size", "disable_split_kv", "q_len_per_req",
-)  # fmt: skip
+from ._attention import single, split_paged_cache
+from ._hints import require_neutral
+from ._tensors import host_int32
+from ._wrapper import AttentionWrapper, split_tokens
 
 
 def single_decode_with_kv_cache(
@@ -51,7 +47,7 @@ def single_decode_with_kv_cache(
     return (result[0][0], result[1][0]) if return_lse else result[0]
 
 
-class BatchDecodeWithPagedKVCacheWrapper:
+class BatchDecodeWithPagedKVCacheWrapper(AttentionWrapper):
     """Decode attention over a paged KV cache: plan once for a batch, run once a layer.
 
     The workspace buffer is optional and may have any size. With ``use_cuda_graph`` the index
@@ -59,6 +55,7 @@ class BatchDecodeWithPagedKVCacheWrapper:
     """
 
     _operation = "BatchDecodeWithPagedKVCacheWrapper"
+    _argument_suffix = "fer"
 
     def __init__(
         self,
@@ -72,76 +69,28 @@ class BatchDecodeWithPagedKVCacheWrapper:
         backend: str = "auto",
         jit_args: list[Any] | None = None,
     ) -> None:
-        require_neutral(self._operation, jit_args=jit_args)
-        self._backend = require_backend(self._operation, backend)
-        self._hnd = kv_layout_is_hnd(kv_layout)
-        self._kv_layout = kv_layout
-        self._float_workspace_buffer = float_workspace_buffer
-        self._int_workspace_buffer: Any = None
         self._use_tensor_cores = use_tensor_cores
-        self._use_cuda_graph = use_cuda_graph
-        self._batch = Batch()
+        self._q_len_per_req: int | None = None
         buffers = {
-            "paged_kv_indptr_buffer": paged_kv_indptr_buffer,
-            "paged_kv_indices_buffer": paged_kv_indices_buffer,
-            "paged_kv_last_page_len_buffer": paged_kv_last_page_len_buffer,
+            "paged_kv_indptr_buf": paged_kv_indptr_buffer,
+            "paged_kv_indices_buf": paged_kv_indices_buffer,
+            "paged_kv_last_page_len_buf": paged_kv_last_page_len_buffer,
         }
-        self._fixed_batch_size = 0
-        if use_cuda_graph:
-            for name, buffer in buffers.items():
-                if buffer is None:
-                    raise ValueError(f"{name} should be a torch.Tensor in cudagraph mode")
-            self._fixed_batch_size = len(paged_kv_last_page_len_buffer)
-            if len(paged_kv_indptr_buffer) != self._fixed_batch_size + 1:
-                raise ValueError(
-                    f"{self._operation}: 'paged_kv_indptr_buffer' has "
-                    f"{len(paged_kv_indptr_buffer)} "
-                    f"entries; accepted: batch_size + 1 = {self._fixed_batch_size + 1}"
-                )
-        self._paged_kv_indptr_buf = paged_kv_indptr_buffer
-        self._paged_kv_indices_buf = paged_kv_indices_buffer
-        self._paged_kv_last_page_len_buf = paged_kv_last_page_len_buffer
+        self._setup(
+            float_workspace_buffer, kv_layout, use_cuda_graph, backend, buffers, jit_args=jit_args
+        )
+        if use_cuda_graph and len(paged_kv_indptr_buffer) != self._fixed_batch_size() + 1:
+            raise ValueError(
+                f"{self._operation}: 'paged_kv_indptr_buffer' has {len(paged_kv_indptr_buffer)} "
+                f"entries; accepted: batch_size + 1 = {self._fixed_batch_size() + 1}"
+            )
+
+    def _fixed_batch_size(self) -> int:
+        return len(self._paged_kv_last_page_len_buf)
 
     @property
     def use_tensor_cores(self) -> bool:
         return self._use_tensor_cores
-
-    @property
-    def is_cuda_graph_enabled(self) -> bool:
-        return self._use_cuda_graph
-
-    @property
-    def backend(self) -> str:
-        """The backend that runs: the portable kernels."""
-        return "native" if self._backend == "auto" else self._backend
-
-    def reset_workspace_buffer(
-        self, float_workspace_buffer: Any, int_workspace_buffer: Any
-    ) -> None:
-        """Takes other buffers; they are not needed."""
-        self._float_workspace_buffer = float_workspace_buffer
-        self._int_workspace_buffer = int_workspace_buffer
-
-    def _store_tables(self, indptr: Any, indices: Any, last_page_len: Any) -> None:
-        if not self._use_cuda_graph:
-            self._paged_kv_indptr_buf = indptr
-            self._paged_kv_indices_buf = indices
-            self._paged_kv_last_page_len_buf = last_page_len
-            return
-        if len(last_page_len) != self._fixed_batch_size:
-            raise ValueError(
-                "The batch size should be fixed in cudagraph mode, the runtime batch size "
-                f"{len(last_page_len)} mismatches the batch size set during initialization "
-                f"{self._fixed_batch_size}"
-            )
-        if len(indices) > len(self._paged_kv_indices_buf):
-            raise ValueError(
-                f"{self._operation}: {len(indices)} page indices; accepted: up to "
-                f"{len(self._paged_kv_indices_buf)}, the size of paged_kv_indices_buffer"
-            )
-        self._paged_kv_indptr_buf[:] = indptr
-        self._paged_kv_indices_buf[: len(indices)] = indices
-        self._paged_kv_last_page_len_buf[:] = last_page_len
 
     def plan(
         self,
@@ -153,47 +102,10 @@ class BatchDecodeWithPagedKVCacheWrapper:
         head_dim: int,
         page_size: int,
         *deprecated_positional_args: Any,
-        **kwargs: Any,
-    ) -> None:
-        """Plans for requests with page tables ``indices[indptr[b] : indptr[b + 1]]``.
-
-        ``indptr [batch + 1]``, ``indices``, ``last_page_len [batch]``: int32. Keywords, in the
-        order in which they may be positional too: ``pos_encoding_mode="NONE"``, ``window_left=-1``,
-        ``logits_soft_cap=None``, ``q_data_type="float16"``, ``kv_data_type=None``,
-        ``o_data_type=None``, ``data_type=None``, ``sm_scale=None``, ``rope_scale=None``,
-        ``rope_theta=None``, ``non_blocking``, ``block_tables``, ``seq_lens``,
-        ``fixed_split_size=None`` (pages), ``disable_split_kv=False``, ``q_len_per_req=1``.
-        """
-        if len(deprecated_positional_args) > len(_POSITIONAL):
-            raise TypeError(f"plan() takes at most {7 + len(_POSITIONAL)} positional arguments")
-        for name, value in zip(_POSITIONAL, deprecated_positional_args, strict=False):
-            if name in kwargs:
-                raise TypeError(f"plan() got multiple values for argument '{name}'")
-            kwargs[name] = value
-        self._plan(
-            indptr,
-            indices,
-            last_page_len,
-            num_qo_heads,
-            num_kv_heads,
-            head_dim,
-            page_size,
-            **kwargs,
-        )
-
-    def _plan(
-        self,
-        indptr: Any,
-        indices: Any,
-        last_page_len: Any,
-        num_qo_heads: int,
-        num_kv_heads: int,
-        head_dim: int,
-        page_size: int,
         pos_encoding_mode: str = "NONE",
         window_left: int = -1,
         logits_soft_cap: float | None = None,
-        q_data_type: object = "float16",
+        q_data_type: object = None,
         kv_data_type: object = None,
         o_data_type: object = None,
         data_type: object = None,
@@ -208,71 +120,81 @@ class BatchDecodeWithPagedKVCacheWrapper:
         q_len_per_req: int = 1,
         window_right: int = 0,
     ) -> None:
+        """Plans for requests with page tables ``indices[indptr[b] : indptr[b + 1]]``.
+
+        ``indptr [batch + 1]``, ``indices``, ``last_page_len [batch]``: int32. The keywords may be
+        positional too, in their order. ``q_data_type`` is float16 unless it or ``data_type`` is
+        given, ``kv_data_type`` that of ``data_type`` or the queries. ``fixed_split_size`` is in
+        pages.
+        """
+        if deprecated_positional_args:
+            return self._plan_positional(
+                locals(), deprecated_positional_args,
+                (indptr, indices, last_page_len, num_qo_heads, num_kv_heads, head_dim, page_size),
+            )  # fmt: skip
         require_neutral(self._operation, window_right=window_right)
-        if data_type is not None:
-            q_data_type = data_type
-            kv_data_type = data_type if kv_data_type is None else kv_data_type
-        indptr_host = host_int32(self._operation, "indptr", indptr)
-        indices_host = host_int32(self._operation, "indices", indices)
-        last_host = host_int32(self._operation, "last_page_len", last_page_len)
+        if q_data_type is None:
+            q_data_type = "float16" if data_type is None else data_type
+        if kv_data_type is None:
+            kv_data_type = q_data_type if data_type is None else data_type
+        tables = {"indptr": indptr, "indices": indices, "last_page_len": last_page_len}
+        on_host = {name: host_int32(self._operation, name, x) for name, x in tables.items()}
         if q_len_per_req < 1:
             raise ValueError(
                 f"{self._operation}: 'q_len_per_req' is {q_len_per_req}; accepted: 1 or more"
             )
-        batch_size = len(last_host)
-        self._store_tables(indptr, indices, last_page_len)
+        batch_size = len(on_host["last_page_len"])
+        stored = {f"paged_kv_{name}_buf": x for name, x in tables.items()}
+        self._check_tables(batch_size, stored)
+        parameters = {
+            "pos_encoding_mode": pos_encoding_mode, "window_left": window_left,
+            "logits_soft_cap": logits_soft_cap, "sm_scale": sm_scale, "rope_scale": rope_scale,
+            "rope_theta": rope_theta,
+        }  # fmt: skip
+        rows = np.arange(batch_size + 1, dtype=np.int32) * np.int32(q_len_per_req)
         self._batch.plan(
-            qo_indptr=np.arange(batch_size + 1, dtype=np.int32) * np.int32(q_len_per_req),
-            kv_indptr=indptr_host,
-            kv_indices=indices_host,
-            kv_last_page_len=last_host,
-            page_size=page_size,
-            num_qo_heads=num_qo_heads,
-            num_kv_heads=num_kv_heads,
-            head_dim_qk=head_dim,
-            hnd=self._hnd,
-            causal=q_len_per_req > 1,
-            pos_encoding_mode=pos_encoding_mode,
-            window_left=window_left,
-            logits_soft_cap=logits_soft_cap,
-            sm_scale=sm_scale,
-            rope_scale=rope_scale,
-            rope_theta=rope_theta,
-            q_dtype=q_data_type,
-            kv_dtype=kv_data_type,
-            o_dtype=o_data_type,
-            fixed_split_kv=0 if fixed_split_size is None else fixed_split_size * page_size,
-            allow_split=not disable_split_kv,
-        )
-        self._q_len_per_req = q_len_per_req
+            qo_indptr=rows, kv_indptr=on_host["indptr"], kv_indices=on_host["indices"],
+            kv_last_page_len=on_host["last_page_len"], page_size=page_size,
+            num_qo_heads=num_qo_heads, num_kv_heads=num_kv_heads, head_dim_qk=head_dim,
+            hnd=self._hnd, causal=q_len_per_req > 1, q_dtype=q_data_type, kv_dtype=kv_data_type,
+            o_dtype=o_data_type, fixed_split_kv=split_tokens(fixed_split_size, page_size),
+            allow_split=not disable_split_kv, **parameters,
+        )  # fmt: skip
+        self._store_tables(stored)
         self._batch_size = batch_size
-        self._cached_q_data_type = dtype_name(q_data_type)
-        self._cached_kv_data_type = dtype_name(
-            q_data_type if kv_data_type is None else kv_data_type
-        )
-        self._num_qo_heads, self._num_kv_heads = num_qo_heads, num_kv_heads
-        self._page_size = page_size
-        self._window_left = window_left
-        self._sm_scale, self._logits_soft_cap = sm_scale, logits_soft_cap
-        self._pos_encoding_mode = pos_encoding_mode
-        self._rope_scale, self._rope_theta = rope_scale, rope_theta
-        self._plan_arguments = (
-            indptr,
-            indices,
-            last_page_len,
-            num_qo_heads,
-            num_kv_heads,
-            head_dim,
-            page_size,
-        )
+        self._page_size, self._q_len_per_req = page_size, q_len_per_req
+        self._remember(
+            {
+                **tables, "num_qo_heads": num_qo_heads, "num_kv_heads": num_kv_heads,
+                "head_dim": head_dim, "page_size": page_size, "q_len_per_req": q_len_per_req,
+                "fixed_split_size": fixed_split_size, "disable_split_kv": disable_split_kv,
+            },
+            {
+                **parameters, "q_data_type": q_data_type, "kv_data_type": kv_data_type,
+                "o_data_type": o_data_type,
+            },
+        )  # fmt: skip
+        return None
+
+    def _plan_positional(
+        self, given: dict[str, Any], positional: tuple[Any, ...], required: tuple[Any, ...]
+    ) -> None:
+        """`plan` with keywords that came as positional arguments."""
+        keywords = {
+            name: p.default
+            for name, p in inspect.signature(type(self).plan).parameters.items()
+            if p.kind is p.KEYWORD_ONLY
+        }
+        if len(positional) > len(keywords) - 1:  # window_right is newer than this way to call
+            raise TypeError(f"plan() takes at most {len(required) + len(keywords)} arguments")
+        arguments = {name: given[name] for name in keywords}
+        for name, value in zip(keywords, positional, strict=False):
+            if given[name] is not keywords[name]:
+                raise TypeError(f"plan() got multiple values for argument '{name}'")
+            arguments[name] = value
+        self.plan(*required, **arguments)
 
     begin_forward = plan
-
-    def workspace_size(self, *args: Any, **kwargs: Any) -> tuple[int, int]:
-        """Bytes that a plan with these arguments uses, all of it Wavefire's own: ``(bytes, 0)``."""
-        probe = type(self)(kv_layout=self._kv_layout)
-        probe.plan(*args, **kwargs)
-        return probe._batch.workspace_bytes(), 0
 
     def run(
         self,
@@ -297,20 +219,16 @@ class BatchDecodeWithPagedKVCacheWrapper:
 
         Scales are numbers, tensors of one element, or tensors with one value per head.
         """
-        if args:
-            raise NotImplementedError(
-                f"{self._operation}: {len(args)} additional arguments; accepted: none"
-            )
+        self._reject_arguments(args)
         require_neutral(
             self._operation,
             skip_softmax_threshold_scale_factor=skip_softmax_threshold_scale_factor,
             kv_cache_sf=kv_cache_sf,
         )
-        if q_len_per_req not in (None, 1) and q_len_per_req != getattr(
-            self, "_q_len_per_req", None
-        ):
+        if q_len_per_req not in (None, 1, self._q_len_per_req):
             raise ValueError(
-                f"{self._operation}: 'q_len_per_req' is {q_len_per_req}; accepted: the planned one"
+                f"{self._operation}: 'q_len_per_req' is {q_len_per_req}; accepted: the planned "
+                f"{self._q_len_per_req}"
             )
         k, v = split_paged_cache(paged_kv_cache, self._hnd)
         return self._batch.run(
@@ -343,26 +261,11 @@ class BatchDecodeWithPagedKVCacheWrapper:
             rope_theta=rope_theta,
         )  # fmt: skip
         return self.run(
-            q,
-            paged_kv_cache,
-            q_scale=q_scale,
-            k_scale=k_scale,
-            v_scale=v_scale,
+            q, paged_kv_cache, q_scale=q_scale, k_scale=k_scale, v_scale=v_scale,
             return_lse=return_lse,
-        )
+        )  # fmt: skip
 
     forward_return_lse = functools.partialmethod(forward, return_lse=True)
-
-    def _replan(self, **parameters: Any) -> None:
-        planned = {name: getattr(self, f"_{name}") for name in parameters}
-        if planned != parameters:
-            self._plan(
-                *self._plan_arguments, **parameters, q_data_type=self._cached_q_data_type,
-                kv_data_type=self._cached_kv_data_type, q_len_per_req=self._q_len_per_req,
-            )  # fmt: skip
-
-    def end_forward(self) -> None:
-        """Deprecated; does nothing."""
 
 
 class CUDAGraphBatchDecodeWithPagedKVCacheWrapper(BatchDecodeWithPagedKVCacheWrapper):
@@ -413,9 +316,8 @@ def fast_decode_plan(
         indptr if global_override_indptr_cpu is None else global_override_indptr_cpu,
         indices, last_page_len, num_qo_heads, num_kv_heads, head_dim, page_size,
         pos_encoding_mode=pos_encoding_mode, window_left=window_left,
-        logits_soft_cap=logits_soft_cap,
-        q_data_type="float16" if q_data_type is None else q_data_type,
-        kv_data_type=kv_data_type, data_type=data_type, sm_scale=sm_scale, rope_scale=rope_scale,
-        rope_theta=rope_theta, fixed_split_size=fixed_split_size,
+        logits_soft_cap=logits_soft_cap, q_data_type=q_data_type, kv_data_type=kv_data_type,
+        data_type=data_type, sm_scale=sm_scale, rope_scale=rope_scale, rope_theta=rope_theta,
+        non_blocking=non_blocking, fixed_split_size=fixed_split_size,
         disable_split_kv=disable_split_kv, q_len_per_req=q_len_per_req,
     )  # fmt: skip

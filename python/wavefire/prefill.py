@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ._attention import Batch, kv_layout_is_hnd, single, split_paged_cache
+from ._attention import single, split_paged_cache
 from ._hints import require_backend, require_neutral
-from ._tensors import dtype_name, host_int32
+from ._tensors import host_int32
+from ._wrapper import AttentionWrapper, split_tokens
 
 
 def single_prefill_with_kv_cache(
@@ -68,116 +69,72 @@ single_prefill_with_kv_cache_return_lse = functools.partial(
 )
 
 
-class _BatchPrefillWrapper:
+class _BatchPrefillWrapper(AttentionWrapper):
     """What the ragged and the paged wrapper share."""
 
-    _operation = "BatchPrefill"
+    _max_total_num_rows: int | None = None
 
-    def _init(
-        self, float_workspace_buffer: Any, kv_layout: str, use_cuda_graph: bool, backend: str,
-        buffers: dict[str, Any], jit_args: Any, jit_kwargs: Any,
-    ) -> None:  # fmt: skip
-        require_neutral(self._operation, jit_args=jit_args, jit_kwargs=jit_kwargs)
-        self._backend = require_backend(self._operation, backend)
-        self._hnd = kv_layout_is_hnd(kv_layout)
-        self._kv_layout = kv_layout
-        self._float_workspace_buffer = float_workspace_buffer
-        self._int_workspace_buffer: Any = None
-        self._use_cuda_graph = use_cuda_graph
-        self._buffers = buffers
-        self._fixed_batch_size = 0
-        if use_cuda_graph:
-            for name, buffer in buffers.items():
-                if buffer is None:
-                    raise ValueError(f"{name} should be a torch.Tensor in cudagraph mode")
-            self._fixed_batch_size = len(buffers["qo_indptr_buf"]) - 1
-        self._max_total_rows: int | None = None
-        self._batch = Batch()
+    def _fixed_batch_size(self) -> int:
+        return len(self._qo_indptr_buf) - 1
 
-    @property
-    def is_cuda_graph_enabled(self) -> bool:
-        return self._use_cuda_graph
-
-    @property
-    def backend(self) -> str:
-        """The backend that runs: the portable kernels."""
-        return "native" if self._backend == "auto" else self._backend
-
-    def reset_workspace_buffer(
-        self, float_workspace_buffer: Any, int_workspace_buffer: Any
-    ) -> None:
-        """Takes other buffers; they are not needed."""
-        self._float_workspace_buffer = float_workspace_buffer
-        self._int_workspace_buffer = int_workspace_buffer
-
-    def _store(self, tables: dict[str, Any]) -> None:
-        """In graph mode: into the caller's buffers, whose sizes are fixed."""
-        if not self._use_cuda_graph:
-            self._buffers = dict(tables)
-            return
-        batch_size = len(tables["qo_indptr_buf"]) - 1
-        if batch_size != self._fixed_batch_size:
+    def _check_rows(self, qo_indptr: Any, tables: dict[str, Any]) -> None:
+        """`qo_indptr` on the host. In graph mode the first plan bounds the number of rows."""
+        rows, most = int(qo_indptr[-1]), self._max_total_num_rows
+        if self._use_cuda_graph and most is not None and rows > most:
             raise ValueError(
-                "The batch size should be fixed in cudagraph mode, the runtime batch size "
-                f"{batch_size} mismatches the batch size set during initialization "
-                f"{self._fixed_batch_size}"
+                f"{self._operation}: {rows} query rows; accepted: up to {most}, the rows of the "
+                "first plan in cudagraph mode"
             )
-        rows = int(tables["qo_indptr_buf"][-1])
-        if self._max_total_rows is not None and rows > self._max_total_rows:
-            raise ValueError(
-                f"{self._operation}: {rows} query rows; accepted: up to {self._max_total_rows}, "
-                "the rows of the first plan in cudagraph mode"
-            )
-        for name, table in tables.items():
-            if len(table) > len(self._buffers[name]):
-                raise ValueError(
-                    f"{self._operation}: '{name}' holds {len(self._buffers[name])} entries; "
-                    f"accepted: at least {len(table)}"
-                )
-        self._max_total_rows = rows if self._max_total_rows is None else self._max_total_rows
-        for name, table in tables.items():
-            self._buffers[name][: len(table)] = table
+        self._check_tables(len(qo_indptr) - 1, tables)
+
+    def _store_rows(self, qo_indptr: Any, kv_lens: Any, tables: dict[str, Any]) -> None:
+        self._store_tables(tables)
+        self._batch_size = len(qo_indptr) - 1
+        self._qo_indptr_last = int(qo_indptr[-1])
+        self._max_q_len = int(np.diff(np.asarray(qo_indptr)).max(initial=0))
+        self._max_kv_len = int(np.asarray(kv_lens).max(initial=0))
+        if self._max_total_num_rows is None or not self._use_cuda_graph:
+            self._max_total_num_rows = self._qo_indptr_last
 
     def _mask(
-        self, custom_mask: Any, packed_custom_mask: Any, q_lens: Any, kv_lens: Any
+        self, custom_mask: Any, packed_custom_mask: Any, qo_indptr: Any, kv_lens: Any
     ) -> dict[str, Any]:
         """A packed mask has every request padded to a byte; its offsets follow from the lengths."""
         if packed_custom_mask is None:
             return {"custom_mask": custom_mask}
-        lengths = (np.asarray(q_lens, np.int64) * np.asarray(kv_lens, np.int64) + 7) // 8
+        q_lens = np.diff(np.asarray(qo_indptr)).astype(np.int64)
+        lengths = (q_lens * np.asarray(kv_lens, np.int64) + 7) // 8
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         return {"custom_mask": packed_custom_mask, "mask_indptr": indptr}
 
-    def _remember(self, arguments: dict[str, Any], parameters: dict[str, Any]) -> None:
-        self._plan_arguments, self._parameters = arguments, parameters
-        self._causal = parameters["causal"]
-        self._window_left = parameters["window_left"]
-        self._sm_scale = parameters["sm_scale"]
-        self._logits_soft_cap = parameters["logits_soft_cap"]
-        self._pos_encoding_mode = parameters["pos_encoding_mode"]
-        self._rope_scale, self._rope_theta = parameters["rope_scale"], parameters["rope_theta"]
-        q, kv = parameters["q_data_type"], parameters["kv_data_type"]
-        self._cached_q_data_type = dtype_name(q)
-        self._cached_kv_data_type = dtype_name(q if kv is None else kv)
-
-    def _replan(self, **parameters: Any) -> None:
-        if any(self._parameters[name] != value for name, value in parameters.items()):
-            self.plan(**self._plan_arguments, **{**self._parameters, **parameters})  # type: ignore[attr-defined]
-
-    def end_forward(self) -> None:
-        """Deprecated; does nothing."""
-
-
-def _library_options(parameters: dict[str, Any]) -> dict[str, Any]:
-    names = (
-        "pos_encoding_mode",
-        "window_left",
-        "logits_soft_cap",
-        "sm_scale",
-        "rope_scale",
-        "rope_theta",
-    )
-    return {name: parameters[name] for name in names}
+    def _plan_batch(
+        self, heads: tuple[int, int, int, int | None], parameters: dict[str, Any], *,
+        masks: dict[str, Any], split_unit: int, split: tuple[int | None, bool],
+        multi_item: tuple[Any, Any, int, Any], tables: dict[str, Any], arguments: dict[str, Any],
+    ) -> None:  # fmt: skip
+        """`heads`: query heads, KV heads, head dims of QK and VO. `split`: the size and whether
+        there is none. `tables`: as the library takes them. `arguments`: as ``plan`` got them.
+        """
+        names = ("prefix_len_ptr", "token_pos_in_items_ptr", "token_pos_in_items_len",
+                 "max_item_len_ptr")  # fmt: skip
+        require_neutral(self._operation, **dict(zip(names, multi_item, strict=True)))
+        options = {n: v for n, v in parameters.items() if not n.endswith("_data_type")}
+        options["causal"] = options["causal"] and not masks
+        self._batch.plan(
+            **tables, **masks, **options, hnd=self._hnd, num_qo_heads=heads[0],
+            num_kv_heads=heads[1], head_dim_qk=heads[2], head_dim_vo=heads[3],
+            q_dtype=parameters["q_data_type"], kv_dtype=parameters["kv_data_type"],
+            o_dtype=parameters["o_data_type"], allow_split=not split[1],
+            fixed_split_kv=split_tokens(split[0], split_unit),
+        )  # fmt: skip
+        self._remember(
+            {
+                **arguments, "num_qo_heads": heads[0], "num_kv_heads": heads[1],
+                "head_dim_qk": heads[2], "head_dim_vo": heads[3], "fixed_split_size": split[0],
+                "disable_split_kv": split[1],
+            },
+            parameters,
+        )  # fmt: skip
 
 
 class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
@@ -206,15 +163,11 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
             "paged_kv_indices_buf": paged_kv_indices_buf,
             "paged_kv_last_page_len_buf": paged_kv_last_page_len_buf,
         }
-        self._init(
-            float_workspace_buffer,
-            kv_layout,
-            use_cuda_graph,
-            backend,
-            buffers,
-            jit_args,
-            jit_kwargs,
-        )
+        self._custom_mask_buf, self._mask_indptr_buf = custom_mask_buf, mask_indptr_buf
+        self._setup(
+            float_workspace_buffer, kv_layout, use_cuda_graph, backend, buffers,
+            jit_args=jit_args, jit_kwargs=jit_kwargs,
+        )  # fmt: skip
 
     def plan(
         self,
@@ -259,63 +212,48 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         ``packed_custom_mask``: uint8, little-endian bits, every request padded to a byte. Either
         replaces ``causal``. ``fixed_split_size`` is in pages.
         """
-        require_neutral(
-            self._operation, prefix_len_ptr=prefix_len_ptr, max_item_len_ptr=max_item_len_ptr,
-            token_pos_in_items_ptr=token_pos_in_items_ptr,
-            token_pos_in_items_len=token_pos_in_items_len,
-        )  # fmt: skip
         qo = host_int32(self._operation, "qo_indptr", qo_indptr)
         indptr = host_int32(self._operation, "paged_kv_indptr", paged_kv_indptr)
         indices = host_int32(self._operation, "paged_kv_indices", paged_kv_indices)
         last = host_int32(self._operation, "paged_kv_last_page_len", paged_kv_last_page_len)
-        masked = custom_mask is not None or packed_custom_mask is not None
-        mask: dict[str, Any] = {}
-        if masked:
-            pages = np.diff(np.asarray(indptr))
-            kv_lens = np.where(pages > 0, (pages - 1) * page_size + np.asarray(last), 0)
-            mask = self._mask(custom_mask, packed_custom_mask, np.diff(np.asarray(qo)), kv_lens)
-        self._store({
+        pages = np.diff(np.asarray(indptr))
+        kv_lens = np.where(pages > 0, (pages - 1) * page_size + np.asarray(last)[: len(pages)], 0)
+        masks: dict[str, Any] = {}
+        if custom_mask is not None or packed_custom_mask is not None:
+            masks = self._mask(custom_mask, packed_custom_mask, qo, kv_lens)
+        stored = {
             "qo_indptr_buf": qo_indptr, "paged_kv_indptr_buf": paged_kv_indptr,
             "paged_kv_indices_buf": paged_kv_indices,
             "paged_kv_last_page_len_buf": paged_kv_last_page_len,
-        })  # fmt: skip
-        parameters = {
-            "causal": causal, "pos_encoding_mode": pos_encoding_mode, "sm_scale": sm_scale,
-            "window_left": window_left, "logits_soft_cap": logits_soft_cap,
-            "rope_scale": rope_scale,
-            "rope_theta": rope_theta, "q_data_type": q_data_type, "kv_data_type": kv_data_type,
-            "o_data_type": o_data_type,
         }  # fmt: skip
-        self._batch.plan(
-            qo_indptr=qo, kv_indptr=indptr, kv_indices=indices, kv_last_page_len=last,
-            page_size=page_size, num_qo_heads=num_qo_heads, num_kv_heads=num_kv_heads,
-            head_dim_qk=head_dim_qk, head_dim_vo=head_dim_vo, hnd=self._hnd,
-            causal=causal and not masked, q_dtype=q_data_type, kv_dtype=kv_data_type,
-            o_dtype=o_data_type, allow_split=not disable_split_kv,
-            fixed_split_kv=0 if fixed_split_size is None else fixed_split_size * page_size,
-            **mask, **_library_options(parameters),
-        )  # fmt: skip
-        self._remember(
+        self._check_rows(qo, stored)
+        self._plan_batch(
+            (num_qo_heads, num_kv_heads, head_dim_qk, head_dim_vo),
             {
+                "causal": causal, "pos_encoding_mode": pos_encoding_mode, "sm_scale": sm_scale,
+                "window_left": window_left, "logits_soft_cap": logits_soft_cap,
+                "rope_scale": rope_scale, "rope_theta": rope_theta, "q_data_type": q_data_type,
+                "kv_data_type": kv_data_type, "o_data_type": o_data_type,
+            },
+            masks=masks, split_unit=page_size, split=(fixed_split_size, disable_split_kv),
+            multi_item=(
+                prefix_len_ptr, token_pos_in_items_ptr, token_pos_in_items_len, max_item_len_ptr
+            ),
+            tables={
+                "qo_indptr": qo, "kv_indptr": indptr, "kv_indices": indices,
+                "kv_last_page_len": last, "page_size": page_size,
+            },
+            arguments={
                 "qo_indptr": qo_indptr, "paged_kv_indptr": paged_kv_indptr,
                 "paged_kv_indices": paged_kv_indices,
-                "paged_kv_last_page_len": paged_kv_last_page_len,
-                "num_qo_heads": num_qo_heads, "num_kv_heads": num_kv_heads,
-                "head_dim_qk": head_dim_qk,
-                "page_size": page_size, "head_dim_vo": head_dim_vo, "custom_mask": custom_mask,
-                "packed_custom_mask": packed_custom_mask, "fixed_split_size": fixed_split_size,
-                "disable_split_kv": disable_split_kv,
+                "paged_kv_last_page_len": paged_kv_last_page_len, "page_size": page_size,
+                "custom_mask": custom_mask, "packed_custom_mask": packed_custom_mask,
             },
-            parameters,
         )  # fmt: skip
+        self._store_rows(qo, kv_lens, stored)
+        self._page_size, self._block_tables = page_size, block_tables
 
     begin_forward = plan
-
-    def workspace_size(self, *args: Any, **kwargs: Any) -> tuple[int, int]:
-        """Bytes that a plan with these arguments uses, all of it Wavefire's own: ``(bytes, 0)``."""
-        probe = type(self)(kv_layout=self._kv_layout)
-        probe.plan(*args, **kwargs)
-        return probe._batch.workspace_bytes(), 0
 
     def run(
         self,
@@ -339,10 +277,7 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         """``q [tokens, num_qo_heads, head_dim_qk]``; returns ``out [tokens, num_qo_heads,
         head_dim_vo]`` and with ``return_lse`` the base-2 LSE ``[tokens, num_qo_heads]``, float32.
         """
-        if args:
-            raise NotImplementedError(
-                f"{self._operation}: {len(args)} additional arguments; accepted: none"
-            )
+        self._reject_arguments(args)
         require_neutral(
             self._operation, kv_cache_sf=kv_cache_sf, uses_spcompress=uses_spcompress,
             skip_softmax_threshold_scale_factor=skip_softmax_threshold_scale_factor,
@@ -402,15 +337,11 @@ class BatchPrefillWithRaggedKVCacheWrapper(_BatchPrefillWrapper):
         jit_kwargs: dict[str, Any] | None = None,
     ) -> None:
         buffers = {"qo_indptr_buf": qo_indptr_buf, "kv_indptr_buf": kv_indptr_buf}
-        self._init(
-            float_workspace_buffer,
-            kv_layout,
-            use_cuda_graph,
-            backend,
-            buffers,
-            jit_args,
-            jit_kwargs,
-        )
+        self._custom_mask_buf, self._mask_indptr_buf = custom_mask_buf, mask_indptr_buf
+        self._setup(
+            float_workspace_buffer, kv_layout, use_cuda_graph, backend, buffers,
+            jit_args=jit_args, jit_kwargs=jit_kwargs,
+        )  # fmt: skip
 
     def plan(
         self,
@@ -451,46 +382,34 @@ class BatchPrefillWithRaggedKVCacheWrapper(_BatchPrefillWrapper):
 
         Masks as in the paged wrapper. ``fixed_split_size`` is in tokens.
         """
-        require_neutral(
-            self._operation, prefix_len_ptr=prefix_len_ptr, max_item_len_ptr=max_item_len_ptr,
-            token_pos_in_items_ptr=token_pos_in_items_ptr,
-            token_pos_in_items_len=token_pos_in_items_len,
-            v_indptr=v_indptr, o_indptr=o_indptr,
-        )  # fmt: skip
+        require_neutral(self._operation, v_indptr=v_indptr, o_indptr=o_indptr)
         qo = host_int32(self._operation, "qo_indptr", qo_indptr)
         kv = host_int32(self._operation, "kv_indptr", kv_indptr)
-        masked = custom_mask is not None or packed_custom_mask is not None
-        mask: dict[str, Any] = {}
-        if masked:
-            mask = self._mask(
-                custom_mask, packed_custom_mask, np.diff(np.asarray(qo)), np.diff(np.asarray(kv))
-            )
-        self._store({"qo_indptr_buf": qo_indptr, "kv_indptr_buf": kv_indptr})
-        parameters = {
-            "causal": causal, "pos_encoding_mode": pos_encoding_mode, "sm_scale": sm_scale,
-            "window_left": window_left, "logits_soft_cap": logits_soft_cap,
-            "rope_scale": rope_scale,
-            "rope_theta": rope_theta, "q_data_type": q_data_type, "kv_data_type": kv_data_type,
-            "o_data_type": o_data_type,
-        }  # fmt: skip
-        self._batch.plan(
-            qo_indptr=qo, kv_indptr=kv, num_qo_heads=num_qo_heads, num_kv_heads=num_kv_heads,
-            head_dim_qk=head_dim_qk, head_dim_vo=head_dim_vo, hnd=self._hnd,
-            causal=causal and not masked, q_dtype=q_data_type, kv_dtype=kv_data_type,
-            o_dtype=o_data_type, allow_split=not disable_split_kv,
-            fixed_split_kv=0 if fixed_split_size is None else fixed_split_size,
-            **mask, **_library_options(parameters),
-        )  # fmt: skip
-        self._remember(
+        kv_lens = np.diff(np.asarray(kv))
+        masks: dict[str, Any] = {}
+        if custom_mask is not None or packed_custom_mask is not None:
+            masks = self._mask(custom_mask, packed_custom_mask, qo, kv_lens)
+        stored = {"qo_indptr_buf": qo_indptr, "kv_indptr_buf": kv_indptr}
+        self._check_rows(qo, stored)
+        self._plan_batch(
+            (num_qo_heads, num_kv_heads, head_dim_qk, head_dim_vo),
             {
-                "qo_indptr": qo_indptr, "kv_indptr": kv_indptr, "num_qo_heads": num_qo_heads,
-                "num_kv_heads": num_kv_heads, "head_dim_qk": head_dim_qk,
-                "head_dim_vo": head_dim_vo,
-                "custom_mask": custom_mask, "packed_custom_mask": packed_custom_mask,
-                "fixed_split_size": fixed_split_size, "disable_split_kv": disable_split_kv,
+                "causal": causal, "pos_encoding_mode": pos_encoding_mode, "sm_scale": sm_scale,
+                "window_left": window_left, "logits_soft_cap": logits_soft_cap,
+                "rope_scale": rope_scale, "rope_theta": rope_theta, "q_data_type": q_data_type,
+                "kv_data_type": kv_data_type, "o_data_type": o_data_type,
             },
-            parameters,
+            masks=masks, split_unit=1, split=(fixed_split_size, disable_split_kv),
+            multi_item=(
+                prefix_len_ptr, token_pos_in_items_ptr, token_pos_in_items_len, max_item_len_ptr
+            ),
+            tables={"qo_indptr": qo, "kv_indptr": kv},
+            arguments={
+                "qo_indptr": qo_indptr, "kv_indptr": kv_indptr, "custom_mask": custom_mask,
+                "packed_custom_mask": packed_custom_mask,
+            },
         )  # fmt: skip
+        self._store_rows(qo, kv_lens, stored)
 
     begin_forward = plan
 
@@ -513,10 +432,7 @@ class BatchPrefillWithRaggedKVCacheWrapper(_BatchPrefillWrapper):
         """``q [tokens, num_qo_heads, head_dim_qk]``, ``k [rows, num_kv_heads, head_dim_qk]``,
         ``v [rows, num_kv_heads, head_dim_vo]``; returns as the paged wrapper.
         """
-        if args:
-            raise NotImplementedError(
-                f"{self._operation}: {len(args)} additional arguments; accepted: none"
-            )
+        self._reject_arguments(args)
         require_neutral(self._operation, kv_cache_sf=kv_cache_sf, o_scale=o_scale)
         return self._batch.run(
             self._operation, q, k, v, q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, out=out,

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import enum
 
+from ._hints import ArchCapabilityError
+
+__all__ = ["ArchCapabilityError", "MaskMode", "PosEncodingMode", "TensorLayout"]
+
 
 class PosEncodingMode(enum.Enum):
     NONE = 0

@@ -1,0 +1,160 @@
+"""What the batch wrappers share: workspace, buffers of graph mode, and what clients read of them.
+
+Engines read and write attributes of FlashInfer's wrappers that begin with an underscore; those here
+are meant for that, and are kept up to date by ``plan``.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ._attention import Batch, kv_layout_is_hnd
+from ._hints import require_backend, require_neutral
+from ._tensors import dtype_name
+
+
+def canonical_dtype(dtype: object) -> Any:
+    """The dtype as PyTorch's, or its name where PyTorch is not loaded."""
+    name = dtype_name(dtype)
+    torch = sys.modules.get("torch")
+    return name if torch is None else getattr(torch, name)
+
+
+def split_tokens(fixed_split_size: int | None, unit: int) -> int:
+    """`fixed_split_size` in tokens; None, 0 and the -1 of vLLM mean that there is none."""
+    return 0 if fixed_split_size is None or fixed_split_size <= 0 else fixed_split_size * unit
+
+
+class AttentionWrapper:
+    """Base of the decode and prefill wrappers."""
+
+    _operation = "AttentionWrapper"
+    _argument_suffix = ""  # of the arguments that the buffers come from
+    _pin_memory_int_workspace_buffer: Any = None
+    _plan_info: Any = None
+    _block_tables: Any = None
+    _causal = False
+
+    def _setup(
+        self, float_workspace_buffer: Any, kv_layout: str, use_cuda_graph: bool, backend: str,
+        buffers: dict[str, Any], **neutral: Any,
+    ) -> None:  # fmt: skip
+        require_neutral(self._operation, **neutral)
+        self._backend = require_backend(self._operation, backend)
+        self._hnd = kv_layout_is_hnd(kv_layout)
+        self._kv_layout = kv_layout
+        self._float_workspace_buffer = float_workspace_buffer
+        self._int_workspace_buffer: Any = None
+        self._use_cuda_graph = use_cuda_graph
+        for name, buffer in buffers.items():
+            argument = name + self._argument_suffix
+            if use_cuda_graph and buffer is None:
+                raise ValueError(f"{argument} should be a torch.Tensor in cudagraph mode")
+            setattr(self, f"_{name}", buffer)
+        self._batch = Batch()
+        self._parameters: dict[str, Any] = {}
+        self._plan_arguments: dict[str, Any] = {}
+
+    @property
+    def is_cuda_graph_enabled(self) -> bool:
+        return self._use_cuda_graph
+
+    @property
+    def backend(self) -> str:
+        """The backend that runs: the portable kernels."""
+        return "native" if self._backend == "auto" else self._backend
+
+    @property
+    def backend_fallback_reason(self) -> str | None:
+        """Why ``auto`` declined a faster backend; None when it did not."""
+        return None
+
+    @property
+    def device(self) -> Any:
+        """Where the workspace lies; the CPU without one."""
+        torch = sys.modules.get("torch")
+        here = "cpu" if torch is None else torch.device("cpu")
+        return getattr(self._float_workspace_buffer, "device", here)
+
+    def reset_workspace_buffer(
+        self, float_workspace_buffer: Any, int_workspace_buffer: Any
+    ) -> None:
+        """Takes other buffers; they are not needed."""
+        self._float_workspace_buffer = float_workspace_buffer
+        self._int_workspace_buffer = int_workspace_buffer
+
+    def _check_tables(self, batch_size: int, tables: dict[str, Any]) -> None:
+        """In graph mode the batch size is fixed and the buffers have to hold the tables."""
+        if not self._use_cuda_graph:
+            return
+        if batch_size != self._fixed_batch_size():
+            raise ValueError(
+                "The batch size should be fixed in cudagraph mode, the runtime batch size "
+                f"{batch_size} mismatches the batch size set during initialization "
+                f"{self._fixed_batch_size()}"
+            )
+        for name, table in tables.items():
+            room = len(getattr(self, f"_{name}"))
+            if len(table) > room:
+                raise ValueError(
+                    f"{self._operation}: {len(table)} entries for '{name}'; accepted: up to "
+                    f"{room}, its size"
+                )
+
+    def _store_tables(self, tables: dict[str, Any]) -> None:
+        """Keeps the tables of a plan; in graph mode in the caller's buffers."""
+        for name, table in tables.items():
+            if self._use_cuda_graph:
+                getattr(self, f"_{name}")[: len(table)] = table
+            else:
+                setattr(self, f"_{name}", table)
+
+    def _fixed_batch_size(self) -> int:
+        raise NotImplementedError
+
+    def _remember(self, arguments: dict[str, Any], parameters: dict[str, Any]) -> None:
+        """What ``forward`` may plan again with, and what clients read."""
+        cap = parameters["logits_soft_cap"]
+        parameters = {**parameters, "logits_soft_cap": 0.0 if cap is None else float(cap)}
+        self._plan_arguments, self._parameters = arguments, parameters
+        for name, value in parameters.items():
+            if not name.endswith("_data_type"):
+                setattr(self, f"_{name}", value)
+        q = canonical_dtype(parameters["q_data_type"])
+        kv, o = parameters["kv_data_type"], parameters["o_data_type"]
+        self._cached_q_data_type = q
+        self._cached_kv_data_type = q if kv is None else canonical_dtype(kv)
+        self._cached_o_data_type = q if o is None else canonical_dtype(o)
+        self._num_qo_heads = arguments["num_qo_heads"]
+        self._num_kv_heads = arguments["num_kv_heads"]
+
+    def _replan(self, **parameters: Any) -> None:
+        """For the deprecated ``forward``: plans again if a parameter differs from the planned."""
+        if not self._parameters:
+            raise RuntimeError(f"{self._operation}: forward() before plan(); call plan() first")
+        if parameters.get("logits_soft_cap") is None:
+            parameters["logits_soft_cap"] = 0.0
+        if any(self._parameters[name] != value for name, value in parameters.items()):
+            AttentionWrapper._plan_again(self, {**self._parameters, **parameters})
+
+    def _plan_again(self, parameters: dict[str, Any]) -> None:
+        # The class's own plan: clients replace `begin_forward` and `plan` of an instance.
+        type(self).plan(self, **self._plan_arguments, **parameters)  # type: ignore[attr-defined]
+
+    def workspace_size(self, *args: Any, **kwargs: Any) -> tuple[int, int]:
+        """Bytes that a plan with these arguments uses: ``(float, int)``. All of it is Wavefire's
+        own, so that buffers of any size will do.
+        """
+        probe = type(self)(kv_layout=self._kv_layout)
+        probe.plan(*args, **kwargs)  # type: ignore[attr-defined]
+        return probe._batch.workspace_bytes(), 0
+
+    def end_forward(self) -> None:
+        """Deprecated; does nothing."""
+
+    def _reject_arguments(self, arguments: tuple[Any, ...]) -> None:
+        if arguments:
+            raise NotImplementedError(
+                f"{self._operation}: {len(arguments)} additional arguments; accepted: none"
+            )
