@@ -15,6 +15,7 @@ from ._attention import single, split_paged_cache
 from ._hints import require_backend, require_neutral
 from ._tensors import host_int32
 from ._wrapper import AttentionWrapper, split_tokens
+from .cascade import merge_state_in_place
 
 
 def single_prefill_with_kv_cache(
@@ -273,9 +274,11 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         skip_softmax_threshold_scale_factor: float | None = None,
         use_fp16_softmax: bool | None = None,
         uses_spcompress: bool | None = None,
+        partial_state: tuple[Any, Any] | None = None,
     ) -> Any:
         """``q [tokens, num_qo_heads, head_dim_qk]``; returns ``out [tokens, num_qo_heads,
         head_dim_vo]`` and with ``return_lse`` the base-2 LSE ``[tokens, num_qo_heads]``, float32.
+        ``partial_state``: an output and LSE over other keys, with which the result is joined.
         """
         self._reject_arguments(args)
         require_neutral(
@@ -283,10 +286,15 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
             skip_softmax_threshold_scale_factor=skip_softmax_threshold_scale_factor,
         )  # fmt: skip
         k, v = split_paged_cache(paged_kv_cache, self._hnd)
-        return self._batch.run(
+        result = self._batch.run(
             self._operation, q, k, v, q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, out=out,
-            lse=lse, return_lse=return_lse, sinks=sinks, window_left=window_left,
+            lse=lse, return_lse=return_lse or partial_state is not None, sinks=sinks,
+            window_left=window_left,
         )  # fmt: skip
+        if partial_state is None:
+            return result
+        merge_state_in_place(*result, *partial_state)
+        return result if return_lse else result[0]
 
     run_return_lse = functools.partialmethod(run, return_lse=True)
 
