@@ -141,6 +141,12 @@ class Steps {
   WF_DEVICE void transform_logits(i32 i);
   WF_DEVICE void mask_interval(i32 i);
   WF_DEVICE void mask_custom(i32 i);
+  WF_DEVICE void round_weights(tile::Extent extent);
+  /// The sum by which the output of a row is divided.
+  WF_DEVICE float weight_sum(int slot) const {
+    if constexpr (Arch::rounds_weights) return weight_sum_.e[slot];
+    return sum_.e[slot];
+  }
   template <DType dtype>
   WF_DEVICE void store_rows(const WorkItem& item);
   WF_DEVICE void store_partial(const WorkItem& item);
@@ -162,7 +168,8 @@ class Steps {
   Weights weights_;
   Output output_;
   tile::RowVector<typename Scores::Layout> maximum_, sum_, alpha_, scale_, slope_;
-  i32 position_[Scores::Layout::slots];  // of the query among the keys
+  tile::RowVector<typename Scores::Layout> weight_sum_;  // where weights are rounded
+  i32 position_[Scores::Layout::slots];                  // of the query among the keys
   i32 low_[Scores::Layout::slots], high_[Scores::Layout::slots];
   i64 mask_bit_[Scores::Layout::slots];  // of the row's key 0
 };

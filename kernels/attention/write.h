@@ -12,16 +12,18 @@ struct RowEnd {
 };
 
 /// A sink is a logit without a value: it takes part in the sum and in the LSE. `sink` is -inf where
-/// there is none. A row without any mass gives factor 0 and LSE -inf, one that saw NaN gives NaN.
+/// there is none. `weights` is the sum of the weights as the product saw them. A row without any
+/// mass gives factor 0 and LSE -inf, one that saw NaN gives NaN.
 template <class Arch>
-WF_DEVICE RowEnd end_row(float maximum, float sum, float sink) {
+WF_DEVICE RowEnd end_row(float maximum, float sum, float weights, float sink) {
   const float top = tile::max(maximum, sink);
   if (top == -tile::infinity && sum == 0.f) return {0.f, -tile::infinity};
   if (top == -tile::infinity) return {sum, sum};  // only NaN logits
   const float shrink = Arch::exp2(maximum - top);
-  const float total = tile::fma(sum, shrink, Arch::exp2(sink - top));
+  const float sink_weight = Arch::exp2(sink - top);
+  const float total = tile::fma(sum, shrink, sink_weight);
   if (total == 0.f) return {0.f, -tile::infinity};
-  return {shrink / total, top + Arch::log2(total)};
+  return {shrink / tile::fma(weights, shrink, sink_weight), top + Arch::log2(total)};
 }
 
 WF_DEVICE float sink_of(const Params& p, i32 head) {
@@ -52,7 +54,8 @@ WF_DEVICE void Steps<Arch, config>::store_rows(const WorkItem& item) {
     if (row >= rows_) return;
     const Row query = row_of(p_, item, row);
     const i64 token = request_.q_begin + query.token;
-    const RowEnd end = end_row<Arch>(maximum_.e[slot], sum_.e[slot], sink_of(p_, query.head));
+    const RowEnd end =
+        end_row<Arch>(maximum_.e[slot], sum_.e[slot], weight_sum(slot), sink_of(p_, query.head));
     if (p_.lse != nullptr && L::col(lane_, 0) == 0) {
       p_.lse[token * p_.lse_stride_token + query.head * p_.lse_stride_head] = end.lse;
     }
@@ -74,7 +77,8 @@ WF_DEVICE void Steps<Arch, config>::store_partial(const WorkItem& item) {
     const i32 row = L::row(lane_, slot);
     if (row >= rows_) return;
     const i64 at = i64{item.partial} + row;
-    const RowEnd end = end_row<Arch>(maximum_.e[slot], sum_.e[slot], -tile::infinity);
+    const RowEnd end =
+        end_row<Arch>(maximum_.e[slot], sum_.e[slot], weight_sum(slot), -tile::infinity);
     if (L::col(lane_, 0) == 0) p_.partial_lse[at] = end.lse;
     const Element factor = Traits::splat(end.factor);
     char* to = reinterpret_cast<char*>(p_.partial_o + at * p_.head_dim_vo);

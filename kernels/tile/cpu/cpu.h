@@ -194,7 +194,7 @@ struct Cpu {
   WF_DEVICE static void sincos_product(E a, E b, E& sine, E& cosine) {
     math::sincos_product(a, b, sine, cosine);
   }
-  WF_DEVICE static Vec weight(Vec a) { return a; }
+  static constexpr bool rounds_weights = false;  // before they are summed
   WF_DEVICE static float log2(float a) { return math::log2(a); }
   WF_DEVICE static Mask lanes_from_bits(u32 bits) { return tile::lanes_from_bits(bits); }
 
