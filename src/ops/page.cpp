@@ -99,8 +99,8 @@ void append_paged_kv_cache(const TensorView& key, const TensorView& value,
       .on_cpu()
       .dtype(DType::i32)
       .rank(1);
-  core::require(pages.indices.shape[0] >= entries, append_operation, "kv_indices",
-                to_string(pages.indices), core::join("at least ", entries, " entries"));
+  core::require(pages.indices.shape[0] >= entries, append_operation, "kv_indices", pages.indices,
+                core::join("at least ", entries, " entries"));
   core::require(pages.page_size >= 1, append_operation, "page_size", pages.page_size, "1 or more");
   const Cache k = read_cache("k_cache", k_cache, key, pages.page_size, layout);
   const Cache v = read_cache("v_cache", v_cache, value, pages.page_size, layout);

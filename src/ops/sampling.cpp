@@ -22,8 +22,7 @@ void check_matrix(const char* operation, const char* argument, const TensorView&
       .one_of({DType::f32, DType::f16, DType::bf16})
       .rank(2)
       .last_dim_contiguous();
-  core::require(view.shape[1] >= 1, operation, argument, to_string(view),
-                "a vocabulary of at least 1");
+  core::require(view.shape[1] >= 1, operation, argument, view, "a vocabulary of at least 1");
 }
 
 /// Reads a row parameter once, checked against what it may be.
@@ -42,10 +41,10 @@ class Parameter {
         values_[static_cast<std::size_t>(i)] = read(parameter.rows, i);
     }
     for (std::size_t i = 0; i < values_.size(); ++i) {
-      core::require(
-          accept(values_[i]), operation, argument,
-          parameter.rows.defined() ? core::join(values_[i], " at ", i) : core::join(values_[i]),
-          accepted);
+      core::require(accept(values_[i]), operation, argument,
+                    parameter.rows.defined() ? std::string(core::join(values_[i], " at ", i))
+                                             : std::string(core::join(values_[i])),
+                    accepted);
     }
   }
 
