@@ -9,11 +9,18 @@ namespace wavefire {
 /// batch_indices[i] (i32; -1: padding, skipped) at position positions[i] (i32): page
 /// indices[indptr[b] + position / page_size], slot position % page_size. k_cache and v_cache are as
 /// AttentionTensors::k for `layout`, of the dtype of key and value (any). Everything is checked
-/// before the first byte is written.
+/// before the first byte is written. Of two tokens for the same slot either may win.
 void append_paged_kv_cache(const TensorView& key, const TensorView& value,
                            const TensorView& batch_indices, const TensorView& positions,
                            const TensorView& k_cache, const TensorView& v_cache,
                            const PageTable& pages, KvLayout layout);
+
+/// The same for MLA's compressed cache: ckv [tokens, ckv_dim] and kpe [tokens, kpe_dim] to
+/// ckv_cache [pages, page_size, ckv_dim] and kpe_cache [pages, page_size, kpe_dim].
+void append_paged_mla_kv_cache(const TensorView& ckv, const TensorView& kpe,
+                               const TensorView& batch_indices, const TensorView& positions,
+                               const TensorView& ckv_cache, const TensorView& kpe_cache,
+                               const PageTable& pages);
 
 /// For tokens appended to requests, append_indptr i32 [batch + 1], whose lengths afterwards are
 /// seq_lens i32 [batch]: the j-th new token of request b gets batch_indices = b and positions =

@@ -15,13 +15,14 @@ struct RowParameter {
 };
 
 struct SamplingFilters {
-  RowParameter top_k{0, {}};  // keep the k largest; 0: all
+  RowParameter top_k{0, {}};  // keep the k largest, 1 or more; the value 0: no such filter
   RowParameter top_p{1, {}};  // keep the fewest largest whose mass reaches top_p, in (0, 1]
   RowParameter min_p{0, {}};  // keep those of at least min_p times the largest, in [0, 1]
   bool top_k_first = false;   // top_p counts the mass that top_k has left
 };
 
-/// probabilities float32 [rows, vocabulary] = softmax(logits / temperature).
+/// probabilities float32 [rows, vocabulary] = softmax(logits / temperature). A row with NaN, +inf
+/// or nothing but -inf is NaN throughout.
 void softmax(const TensorView& logits, const RowParameter& temperature,
              const TensorView& probabilities);
 
@@ -33,18 +34,30 @@ struct SamplingInput {
   TensorView indices;  // i32 or i64 [samples], optional: sample i comes from row indices[i]
 };
 
-/// samples i32 or i64 [samples]. Sample i uses one uniform of Philox, keyed by seed and (offset,
-/// i): the same on every machine. A row with NaN, an infinite or negative weight, or without mass
-/// gets token 0 and valid = false (b1 [samples]); without `valid` it is an `Error` that names the
-/// row, and no sample is written.
-void sample(const SamplingInput& input, const SamplingFilters& filters, std::uint64_t seed,
-            std::uint64_t offset, const TensorView& samples, const TensorView& valid = {});
+/// Sample i takes one number of Philox: key `seed`, counter (offset, i). With `seeds` i64 [samples]
+/// the key is seeds[i] and the counter (offset, 0), so that a request's tokens do not depend on its
+/// place in the batch. `offsets` i64 [samples], optional, replaces `offset`.
+struct RandomNumbers {
+  std::uint64_t seed = 0;
+  std::uint64_t offset = 0;
+  TensorView seeds{};
+  TensorView offsets{};
+};
 
-/// out = probabilities that the filters keep, renormalised to 1, others 0; dtypes may differ.
+/// samples i32 or i64 [samples], the same on every machine for the same random numbers. A row with
+/// NaN, an infinite or negative weight, or without mass gets token 0 and valid = false (b1
+/// [samples]); without `valid` it is an `Error` that names the row, and no sample is written.
+void sample(const SamplingInput& input, const SamplingFilters& filters, const RandomNumbers& random,
+            const TensorView& samples, const TensorView& valid = {});
+
+/// out = probabilities that the filters keep, renormalised to 1, others 0; dtypes may differ. A row
+/// that `sample` would not take is an `Error` that names it; that row of `out` stays as it was, the
+/// others are written.
 void renormalize(const TensorView& probabilities, const SamplingFilters& filters,
                  const TensorView& out);
 
-/// out = the top_k largest logits, others -inf. Ties with the last one stay.
+/// out = the top_k largest logits, others -inf. Ties with the last one stay. A row with NaN is an
+/// `Error`, as in `renormalize`.
 void mask_logits(const TensorView& logits, const RowParameter& top_k, const TensorView& out);
 
 }  // namespace wavefire

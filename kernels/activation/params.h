@@ -15,6 +15,7 @@ struct Params {
   i64 x_stride = 0, out_stride = 0;  // of a row
   DType dtype = DType::f32;
   Kind kind = Kind::silu;
+  bool stream = false;  // the result is too large for the caches
 };
 
 }  // namespace wavefire::activation

@@ -28,9 +28,10 @@ WF_BOTH Philox philox(u64 key, u64 counter_low, u64 counter_high) {
   return {{c0, c1, c2, c3}};
 }
 
-/// Uniform in (0, 1): 2^-24 (2 n + 1) for the 23 upper bits n, exact. Never 0, never 1.
-WF_BOTH float to_uniform(u32 word) {
-  return (static_cast<float>(word >> 9) + 0.5f) * 1.1920928955078125e-7f;
+/// Uniform in (0, 1): 2^-53 (2 n + 1) for the 52 upper bits n of two words, exact. Never 0, never 1.
+WF_BOTH double to_uniform(u32 high, u32 low) {
+  const u64 n = (u64{high} << 32 | low) >> 12;
+  return (static_cast<double>(n) + 0.5) * 2.220446049250313e-16;
 }
 
 WF_NAMESPACE_END

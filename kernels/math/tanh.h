@@ -28,9 +28,10 @@ WF_DEVICE E tanh(E x) {
   return tile::select(tile::less(magnitude, T::splat(0.625f)), small, copy_sign(large, x));
 }
 
-/// 1 - erf(t) for t of 0.92 and more, and erf(x) below that (minimax polynomials after N. Juffa).
+/// log(1 - erf(t)) for t of 0.92 and more, and erf(x) below that (minimax polynomials after N.
+/// Juffa).
 template <class E>
-WF_DEVICE E erfc_of_large(E t) {
+WF_DEVICE E log_erfc_of_large(E t) {
   using T = tile::ElementTraits<E>;
   const E z = t * t;
   E r = tile::fma(T::splat(-1.72853470e-5f), t, T::splat(3.83197126e-4f));
@@ -39,7 +40,7 @@ WF_DEVICE E erfc_of_large(E t) {
   r = tile::fma(r, t, T::splat(-1.06777877e-1f));
   r = tile::fma(r, t, T::splat(-6.34846687e-1f));
   r = tile::fma(r, t, T::splat(-1.28717512e-1f));
-  return exp(tile::fma(r, t, -t));
+  return tile::fma(r, t, -t);
 }
 template <class E>
 WF_DEVICE E erf_of_small(E x) {
@@ -59,23 +60,32 @@ template <class E>
 WF_DEVICE E erf(E x) {
   using T = tile::ElementTraits<E>;
   const E t = tile::abs(x);
-  const E large = copy_sign(T::splat(1.f) - erfc_of_large(tile::min(T::splat(4.f), t)), x);
+  const E large = copy_sign(T::splat(1.f) - exp(log_erfc_of_large(tile::min(T::splat(4.f), t))), x);
   const E value = tile::select(tile::less(t, T::splat(0.921875f)), erf_of_small(x), large);
   return tile::select(tile::equal(x, x), value, x);
 }
 
-/// The normal distribution function (1 + erf(x / sqrt 2)) / 2, without cancellation for negative x.
+/// The normal distribution function (1 + erf(x / sqrt 2)) / 2, without cancellation for negative x,
+/// in three steps: its value is normal_cdf_from(x, exp(log_normal_tail(x))).
 template <class E>
-WF_DEVICE E normal_cdf(E x) {
+WF_DEVICE E log_normal_tail(E x) {
+  using T = tile::ElementTraits<E>;
+  return log_erfc_of_large(tile::min(T::splat(10.f), tile::abs(x * T::splat(0.707106781f))));
+}
+template <class E>
+WF_DEVICE E normal_cdf_from(E x, E erfc) {
   using T = tile::ElementTraits<E>;
   const E y = x * T::splat(0.707106781f);
-  const E t = tile::abs(y);
   const E half = T::splat(0.5f);
-  const E tail = half * erfc_of_large(tile::min(T::splat(10.f), t));
+  const E tail = half * erfc;
   const E large = tile::select(tile::less(x, T::splat(0.f)), tail, T::splat(1.f) - tail);
   const E small = tile::fma(half, erf_of_small(y), half);
-  const E value = tile::select(tile::less(t, T::splat(0.921875f)), small, large);
+  const E value = tile::select(tile::less(tile::abs(y), T::splat(0.921875f)), small, large);
   return tile::select(tile::equal(x, x), value, x);
+}
+template <class E>
+WF_DEVICE E normal_cdf(E x) {
+  return normal_cdf_from(x, exp(log_normal_tail(x)));
 }
 
 WF_NAMESPACE_END

@@ -9,10 +9,12 @@
 
 WF_NAMESPACE_BEGIN(rope)
 
-/// Cosines and sines of one position, with room for a whole element behind the end.
+/// Cosines and sines of one position, with room for a whole element behind the end: one a pair, or,
+/// for interleaved pairs that are rotated where they lie, one a dimension, sines with the sign that
+/// the partner of the dimension gets.
 struct Angles {
-  alignas(64) float cosine[max_head_dim / 2 + 64];
-  alignas(64) float sine[max_head_dim / 2 + 64];
+  alignas(64) float cosine[max_head_dim + 64];
+  alignas(64) float sine[max_head_dim + 64];
 };
 
 template <class Rows>
@@ -28,49 +30,80 @@ WF_DEVICE void angles_of(const Params& p, i64 position, Angles& angles) {
       T::store(angles.sine + column, s);
       T::store(angles.cosine + column, c);
     });
-    return;
-  }
-  tile::with_output_dtype(p.cos_sin_dtype, [&]<DType dtype>() {
-    const char* row =
-        static_cast<const char*>(p.cos_sin) + position * p.cos_sin_stride * size_of(dtype);
-    const char* sines = row + i64{pairs} * size_of(dtype);
-    Rows::for_columns(pairs, [&](i64 column, int count) {
-      T::store(angles.cosine + column, Rows::template load<dtype>(row, column, count));
-      T::store(angles.sine + column, Rows::template load<dtype>(sines, column, count));
+  } else {
+    tile::with_output_dtype(p.cos_sin_dtype, [&]<DType dtype>() {
+      const char* row =
+          static_cast<const char*>(p.cos_sin) + position * p.cos_sin_stride * size_of(dtype);
+      const char* sines = row + i64{pairs} * size_of(dtype);
+      Rows::for_columns(pairs, [&](i64 column, int count) {
+        T::store(angles.cosine + column, Rows::template load<dtype>(row, column, count));
+        T::store(angles.sine + column, Rows::template load<dtype>(sines, column, count));
+      });
     });
+  }
+  if (p.interleaved && T::width > 1) {
+    for (i32 i = pairs - 1; i >= 0; --i) {
+      const float c = angles.cosine[i], s = angles.sine[i];
+      angles.cosine[2 * i] = angles.cosine[2 * i + 1] = c;
+      angles.sine[2 * i] = -s;
+      angles.sine[2 * i + 1] = s;
+    }
+  }
+}
+
+template <class Rows, DType dtype>
+WF_DEVICE void rotate_halves(const Params& p, const Angles& angles, const char* in, char* out) {
+  using E = typename Rows::Element;
+  using T = tile::ElementTraits<E>;
+  const i64 half = i64{p.rotary_dim / 2} * size_of(dtype);
+  Rows::for_columns(p.rotary_dim / 2, [&](i64 column, int count) {
+    const E a = Rows::template load<dtype>(in, column, count);
+    const E b = Rows::template load<dtype>(in + half, column, count);
+    const E c = T::load(angles.cosine + column), s = T::load(angles.sine + column);
+    Rows::template store<dtype>(out, column, count, tile::fma(a, c, -(b * s)));
+    Rows::template store<dtype>(out + half, column, count, tile::fma(b, c, a * s));
   });
 }
 
 template <class Rows, DType dtype>
-WF_DEVICE void rotate_row(const Params& p, const Angles& angles, const char* in, char* out) {
+WF_DEVICE void rotate_neighbours(const Params& p, const Angles& angles, const char* in, char* out) {
   using E = typename Rows::Element;
   using T = tile::ElementTraits<E>;
-  alignas(64) float row[max_head_dim + 64];
-  Rows::for_columns(p.head_dim, [&](i64 column, int count) {
-    T::store(row + column, Rows::template load<dtype>(in, column, count));
-  });
-  const i32 pairs = p.rotary_dim / 2;
-  if (p.interleaved) {
-    for (i32 i = 0; i < pairs; ++i) {
-      const float a = row[2 * i], b = row[2 * i + 1];
-      row[2 * i] = a * angles.cosine[i] - b * angles.sine[i];
-      row[2 * i + 1] = b * angles.cosine[i] + a * angles.sine[i];
-    }
-  } else {
-    Rows::for_columns(pairs, [&](i64 column, int count) {
-      float* first = row + column;
-      float* second = first + pairs;
-      const E a = Rows::template load<DType::f32>(first, 0, count);
-      const E b = Rows::template load<DType::f32>(second, 0, count);
+  if constexpr (T::width > 1) {
+    Rows::for_columns(p.rotary_dim, [&](i64 column, int count) {
+      const E v = Rows::template load<dtype>(in, column, count);
       const E c = T::load(angles.cosine + column), s = T::load(angles.sine + column);
-      Rows::template store<DType::f32>(first, 0, count, a * c - b * s);
-      Rows::template store<DType::f32>(second, 0, count, b * c + a * s);
+      Rows::template store<dtype>(out, column, count, tile::fma(v, c, tile::swap_pairs(v) * s));
     });
+  } else {
+    for (i32 i = 0; i < p.rotary_dim / 2; ++i) {
+      const E a = Rows::template load<dtype>(in, 2 * i, 1);
+      const E b = Rows::template load<dtype>(in, 2 * i + 1, 1);
+      const E c = T::load(angles.cosine + i), s = T::load(angles.sine + i);
+      Rows::template store<dtype>(out, 2 * i, 1, tile::fma(a, c, -(b * s)));
+      Rows::template store<dtype>(out, 2 * i + 1, 1, tile::fma(b, c, a * s));
+    }
   }
-  Rows::for_columns(p.head_dim, [&](i64 column, int count) {
-    Rows::template store<dtype>(out, column, count,
-                                Rows::template load<DType::f32>(row, column, count));
-  });
+}
+
+template <class Rows, DType dtype>
+WF_DEVICE void rotate_heads(const Params& p, const Angles& angles, const Heads& group, i64 token) {
+  const char* in =
+      static_cast<const char*>(group.in) + token * group.in_stride_token * size_of(dtype);
+  char* out = static_cast<char*>(group.out) + token * group.out_stride_token * size_of(dtype);
+  const i64 rotated = i64{p.rotary_dim} * size_of(dtype);
+  for (i32 head = 0; head < group.heads; ++head) {
+    if (p.interleaved) {
+      rotate_neighbours<Rows, dtype>(p, angles, in, out);
+    } else {
+      rotate_halves<Rows, dtype>(p, angles, in, out);
+    }
+    if (in != out) {
+      Rows::copy(out + rotated, in + rotated, i64{p.head_dim} * size_of(dtype) - rotated);
+    }
+    in += group.in_stride_head * size_of(dtype);
+    out += group.out_stride_head * size_of(dtype);
+  }
 }
 
 template <class Rows>
@@ -79,15 +112,8 @@ WF_DEVICE void rotate_tokens(const Params& p, i64 begin, i64 end) {
   for (i64 token = begin; token < end; ++token) {
     angles_of<Rows>(p, p.positions[token], angles);
     for (const Heads& group : p.group) {
-      tile::with_output_dtype(group.dtype, [&]<DType dtype>() {
-        const char* in =
-            static_cast<const char*>(group.in) + token * group.in_stride_token * size_of(dtype);
-        char* out = static_cast<char*>(group.out) + token * group.out_stride_token * size_of(dtype);
-        for (i32 head = 0; head < group.heads; ++head) {
-          rotate_row<Rows, dtype>(p, angles, in + head * group.in_stride_head * size_of(dtype),
-                                  out + head * group.out_stride_head * size_of(dtype));
-        }
-      });
+      tile::with_output_dtype(
+          group.dtype, [&]<DType dtype>() { rotate_heads<Rows, dtype>(p, angles, group, token); });
     }
   }
 }

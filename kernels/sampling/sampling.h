@@ -1,46 +1,50 @@
-// Choosing from a row of weights by thresholds. Weights are non-negative and need not sum to one.
-//
-// Every filter is a threshold on the weight, and is found exactly by radix selection on the bits of
-// the float (which order non-negative floats): 11, 11 and 10 bits, each pass only over the entries
-// that share the bits found so far. A draw inverts the distribution function over the kept entries
-// in the order of the vocabulary, in double precision.
+// Choosing from a row of weights. Weights are non-negative and need not sum to one. A draw inverts
+// the distribution function over the kept entries in the order of the vocabulary, in double
+// precision.
 #pragma once
 
 #include "math/exp2.h"
 #include "sampling/params.h"
+#include "sampling/select.h"
 #include "tile/element.h"
 
 WF_NAMESPACE_BEGIN(sampling)
 
-/// Largest value; NaN if there is any.
+/// A row as float32 weights. Not valid: NaN, infinite, negative, or without mass.
+struct Weights {
+  const float* data = nullptr;
+  double total = 0;
+  float maximum = 0.f;
+  bool valid = false;
+};
+
+/// float32 values, where they lie or in `buffer`; their largest; whether all of them are at least
+/// `floor` (NaN is not).
 template <class Rows>
-WF_DEVICE float row_maximum(const float* row, i64 size) {
+WF_DEVICE const float* read_values(const Row& row, float floor, float* buffer, float& maximum,
+                                   double& total, bool& fit) {
   using E = typename Rows::Element;
   using T = tile::ElementTraits<E>;
+  const E bound = T::splat(floor);
   E top = T::splat(-tile::infinity);
-  E sum = T::splat(0.f);  // becomes NaN with any NaN
-  float rest = -tile::infinity;
-  Rows::for_columns(size, [&](i64 column, int count) {
-    if (count == T::width) {
-      const E v = T::load(row + column);
-      top = tile::max(top, v);
-      sum = sum + v * T::splat(0.f);
-    } else {
-      for (int i = 0; i < count; ++i) {
-        const float v = row[column + i];
-        if (!(v <= rest)) rest = v;
+  auto misfit = tile::less(top, top);
+  tile::WideSum sum = {};
+  tile::with_output_dtype(row.dtype, [&]<DType dtype>() {
+    Rows::for_columns(row.size, [&](i64 column, int count) {
+      const E v = Rows::template load<dtype>(row.data, column, count);
+      if constexpr (dtype != DType::f32) {
+        Rows::template store<DType::f32>(buffer, column, count, v);
       }
-    }
+      const E known = Rows::fill_behind(v, count, floor);
+      misfit = tile::either(misfit, tile::negate(tile::less_equal(bound, known)));
+      top = tile::max(known, top);
+      tile::add(sum, tile::widen(v));
+    });
   });
-  const float check = Rows::total(sum);
-  const float whole = tile::reduce_max(top);
-  if (rest != rest) return rest;
-  if (check != check && whole < tile::infinity) {  // NaN, or -inf * 0: look closer
-    for (i64 i = 0; i < size; ++i) {
-      if (row[i] != row[i]) return row[i];
-    }
-  }
-  return whole > rest ? whole : rest;
+  maximum = tile::reduce_max(top);
+  total = tile::total(sum);
+  fit = !tile::any(misfit);
+  return row.dtype == DType::f32 ? static_cast<const float*>(row.data) : buffer;
 }
 
 /// weights = exp((logits - maximum) / temperature); returns their sum.
@@ -51,127 +55,181 @@ WF_DEVICE double exponentials(const float* logits, i64 size, float maximum, floa
   using T = tile::ElementTraits<E>;
   constexpr float log2_e = 1.44269504f;
   const E top = T::splat(maximum);
-  const E unit = T::splat(log2_e / temperature);
-  double sum = 0;
-  constexpr i64 block = 1024;  // float32 within a block, double across: 128k terms keep 7 digits
-  for (i64 begin = 0; begin < size; begin += block) {
-    E partial = T::splat(0.f);
-    float rest = 0.f;
-    Rows::for_columns(size - begin < block ? size - begin : block, [&](i64 column, int count) {
-      const i64 at = begin + column;
-      const E w = math::exp2((Rows::template load<DType::f32>(logits, at, count) - top) * unit);
-      Rows::template store<DType::f32>(weights, at, count, w);
-      if (count == T::width) {
-        partial = partial + w;
-      } else {
-        for (int i = 0; i < count; ++i) rest += weights[at + i];
-      }
-    });
-    sum += double{Rows::total(partial)} + double{rest};
+  // Finite, so that 0 stays 0 at the smallest temperatures.
+  const E unit = T::splat(tile::min(log2_e / temperature, 3e38f));
+  tile::WideSum sum = {};
+  Rows::for_columns(size, [&](i64 column, int count) {
+    const E w = math::exp2((Rows::template load<DType::f32>(logits, column, count) - top) * unit);
+    Rows::template store<DType::f32>(weights, column, count, w);
+    tile::add(sum, tile::widen(Rows::fill_behind(w, count, 0.f)));
+  });
+  return tile::total(sum);
+}
+
+template <class Rows>
+WF_DEVICE Weights read_weights(const Row& row, float* buffer) {
+  Weights w;
+  bool fit;
+  w.data =
+      read_values<Rows>(row, row.logits ? -tile::infinity : 0.f, buffer, w.maximum, w.total, fit);
+  w.valid = fit && w.maximum < tile::infinity && w.maximum > (row.logits ? -tile::infinity : 0.f);
+  if (row.logits && w.valid) {
+    w.total = exponentials<Rows>(w.data, row.size, w.maximum, row.temperature, buffer);
+    w.data = buffer;
+    w.maximum = 1.f;
   }
-  return sum;
+  return w;
 }
 
-WF_DEVICE double total_weight(const float* weights, i64 size) {
-  double sum = 0;
-  for (i64 i = 0; i < size; ++i) sum += double{weights[i]};
-  return sum;
+/// Mass of the entries of at least `threshold` in [begin, end).
+template <class Rows>
+WF_DEVICE double kept_mass(const float* data, i64 begin, i64 end, float threshold) {
+  using E = typename Rows::Element;
+  const E bound = tile::ElementTraits<E>::splat(threshold);
+  tile::WideSum sum = {};
+  Rows::for_columns(end - begin, [&](i64 column, int count) {
+    const E v = Rows::template load<DType::f32>(data, begin + column, count);
+    tile::add(sum, tile::widen(v), tile::less_equal(bound, v));
+  });
+  return tile::total(sum);
 }
 
-/// Unsigned integers in the order of the floats, and back.
-WF_DEVICE u32 order_of(float a) {
-  const u32 bits = __builtin_bit_cast(u32, a);
-  return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
-}
-WF_DEVICE float from_order(u32 order) {
-  return __builtin_bit_cast(float, order >> 31 != 0 ? order ^ 0x80000000u : ~order);
-}
-
-/// The largest threshold such that the entries at or above it number at least `count` (by_mass
-/// false) or weigh at least `mass` (true), among the entries of at least `floor`. `scratch` [size].
-WF_DEVICE float select_threshold(const float* weights, i64 size, bool by_mass, i64 count,
-                                 double mass, float floor, float* scratch, Histogram& histogram) {
-  constexpr int shifts[3] = {21, 10, 0};
-  constexpr u32 widths[3] = {2048, 2048, 1024};
-  const float* candidates = weights;
-  i64 candidate_count = size;
-  i64 counted = 0;     // entries above the bucket at hand
-  double weighed = 0;  // and their mass
-  u32 prefix = 0;
-  for (int pass = 0; pass < 3; ++pass) {
-    for (u32 b = 0; b < widths[pass]; ++b) {
-      histogram.count[b] = 0;
-      histogram.mass[b] = 0;
-    }
-    for (i64 i = 0; i < candidate_count; ++i) {
-      const float w = candidates[i];
-      if (w < floor) continue;
-      const u32 b = order_of(w) >> shifts[pass] & (widths[pass] - 1);
-      ++histogram.count[b];
-      histogram.mass[b] += double{w};
-    }
-    u32 bucket = widths[pass];
-    while (bucket > 0) {
-      --bucket;
-      const i64 with_count = counted + histogram.count[bucket];
-      const double with_mass = weighed + histogram.mass[bucket];
-      if (histogram.count[bucket] > 0 && (by_mass ? with_mass >= mass : with_count >= count)) break;
-      if (bucket == 0) return floor;  // even all of them do not reach it
-      counted = with_count;
-      weighed = with_mass;
-    }
-    prefix |= bucket << shifts[pass];
-    if (pass == 2) break;
-    i64 kept = 0;
-    for (i64 i = 0; i < candidate_count; ++i) {
-      const float w = candidates[i];
-      if (!(w < floor) && (order_of(w) >> shifts[pass] & (widths[pass] - 1)) == bucket) {
-        scratch[kept++] = w;
-      }
-    }
-    candidates = scratch;
-    candidate_count = kept;
-  }
-  return from_order(prefix);
-}
-
-/// The threshold of a filter: entries of at least that weight stay. `total` is the mass of all.
-WF_DEVICE float filter_threshold(const float* weights, i64 size, double total, float maximum,
-                                 const Filter& filter, float* scratch, Histogram& histogram) {
+/// The threshold of a filter: entries of at least that weight stay.
+template <class Rows>
+WF_DEVICE float filter_threshold(const Weights& w, i64 size, const Filter& filter, float* scratch) {
   float threshold = 0.f;
   if (filter.top_k > 0 && filter.top_k < size) {
-    threshold = select_threshold(weights, size, false, filter.top_k, 0, 0.f, scratch, histogram);
+    threshold = threshold_of<Rows, false>(w.data, size, 0.f, w.maximum,
+                                          static_cast<double>(filter.top_k), scratch);
   }
-  if (filter.top_p < 1.f) {
-    double mass = total;
+  if (filter.top_p < 1) {
     const float floor = filter.top_k_first ? threshold : 0.f;
-    if (floor > 0.f) {
-      mass = 0;
-      for (i64 i = 0; i < size; ++i) mass += weights[i] < floor ? 0. : double{weights[i]};
-    }
-    const float by_mass = select_threshold(weights, size, true, 0, double{filter.top_p} * mass,
-                                           floor, scratch, histogram);
-    if (by_mass > threshold) threshold = by_mass;
+    const double mass = floor > 0.f ? kept_mass<Rows>(w.data, 0, size, floor) : w.total;
+    // All entries below this one together weigh less than what may be dropped.
+    const double unit = 0.999 * (1 - filter.top_p) * mass / static_cast<double>(size);
+    const float bound = tile::min(tile::max(static_cast<float>(unit), floor), w.maximum);
+    const float by_mass =
+        threshold_of<Rows, true>(w.data, size, bound, w.maximum, filter.top_p * mass, scratch);
+    threshold = tile::max(threshold, by_mass);
   }
-  if (filter.min_p > 0.f && filter.min_p * maximum > threshold) threshold = filter.min_p * maximum;
+  if (filter.min_p > 0.f) threshold = tile::max(threshold, filter.min_p * w.maximum);
   return threshold;
 }
 
 /// The entry at which the running mass of the kept entries passes uniform * (their mass).
-WF_DEVICE i64 draw(const float* weights, i64 size, float threshold, float uniform) {
-  double mass = 0;
-  for (i64 i = 0; i < size; ++i) mass += weights[i] < threshold ? 0. : double{weights[i]};
-  const double target = double{uniform} * mass;
+template <class Rows>
+WF_DEVICE i64 draw(const float* data, i64 size, float threshold, double uniform) {
+  constexpr i64 blocks = 256;
+  const i64 block = (size + blocks * 64 - 1) / (blocks * 64) * 64;
+  double mass[blocks];
+  double total = 0;
+  i64 count = 0;
+  for (i64 begin = 0; begin < size; begin += block) {
+    mass[count] = kept_mass<Rows>(data, begin, tile::min(begin + block, size), threshold);
+    total += mass[count++];
+  }
+  const double target = uniform * total;
   double running = 0;
+  i64 chosen = 0;
+  double before = 0;
+  for (i64 i = 0; i < count && !(running > target); ++i) {
+    if (!(mass[i] > 0)) continue;
+    chosen = i;
+    before = running;
+    running += mass[i];
+  }
   i64 last = 0;
-  for (i64 i = 0; i < size; ++i) {
-    const float w = weights[i];
+  for (i64 i = chosen * block; i < tile::min(chosen * block + block, size); ++i) {
+    const float w = data[i];
     if (w < threshold || !(w > 0.f)) continue;
-    running += double{w};
+    before += double{w};
     last = i;
-    if (running > target) break;
+    if (before > target) break;
   }
   return last;
+}
+
+/// Draws a token for `uniform` in (0, 1); false (and token 0) for a row that is not valid.
+template <class Rows>
+WF_DEVICE bool sample_row(const Row& row, const Filter& filter, double uniform,
+                          const Buffers& buffers, i64& token) {
+  token = 0;
+  const Weights w = read_weights<Rows>(row, buffers.weights);
+  if (!w.valid) return false;
+  const float threshold = filter_threshold<Rows>(w, row.size, filter, buffers.candidates);
+  token = draw<Rows>(w.data, row.size, threshold, uniform);
+  return true;
+}
+
+/// out = kept weights, scaled to sum to one, others 0; false (nothing written) for a row that is
+/// not valid.
+template <class Rows>
+WF_DEVICE bool renormalize_row(const Row& row, const Filter& filter, const Buffers& buffers,
+                               DType out_dtype, void* out) {
+  using E = typename Rows::Element;
+  using T = tile::ElementTraits<E>;
+  const Weights w = read_weights<Rows>(row, buffers.weights);
+  if (!w.valid) return false;
+  const float threshold = filter_threshold<Rows>(w, row.size, filter, buffers.candidates);
+  const E bound = T::splat(threshold);
+  const double mass = threshold > 0.f ? kept_mass<Rows>(w.data, 0, row.size, threshold) : w.total;
+  const E factor = T::splat(static_cast<float>(1 / mass));
+  tile::with_output_dtype(out_dtype, [&]<DType dtype>() {
+    Rows::for_columns(row.size, [&](i64 column, int count) {
+      const E v = Rows::template load<DType::f32>(w.data, column, count);
+      const E kept = tile::select(tile::less_equal(bound, v), v * factor, T::splat(0.f));
+      Rows::template store<dtype>(out, column, count, kept);
+    });
+  });
+  return true;
+}
+
+/// out = softmax(logits / temperature) in float32. NaN throughout where there is NaN, +inf, or
+/// nothing but -inf.
+template <class Rows>
+WF_DEVICE void softmax_row(const Row& row, const Buffers& buffers, float* out) {
+  using E = typename Rows::Element;
+  using T = tile::ElementTraits<E>;
+  float maximum;
+  double total;
+  bool fit;
+  const float* logits =
+      read_values<Rows>(row, -tile::infinity, buffers.weights, maximum, total, fit);
+  if (!fit) maximum = __builtin_nanf("");
+  total = exponentials<Rows>(logits, row.size, maximum, row.temperature, out);
+  const E factor = T::splat(static_cast<float>(1 / total));
+  Rows::for_columns(row.size, [&](i64 column, int count) {
+    const E v = Rows::template load<DType::f32>(out, column, count);
+    Rows::template store<DType::f32>(out, column, count, v * factor);
+  });
+}
+
+/// out (like the row) = its top_k largest, others -inf; false (nothing written) with NaN.
+template <class Rows>
+WF_DEVICE bool mask_row(const Row& row, i64 top_k, const Buffers& buffers, void* out) {
+  using E = typename Rows::Element;
+  using T = tile::ElementTraits<E>;
+  float maximum;
+  double total;
+  bool fit;
+  const float* logits =
+      read_values<Rows>(row, -tile::infinity, buffers.weights, maximum, total, fit);
+  if (!fit) return false;
+  float threshold = -tile::infinity;
+  if (top_k < row.size) {
+    threshold = threshold_of<Rows, false>(logits, row.size, -tile::infinity, maximum,
+                                          static_cast<double>(top_k), buffers.candidates);
+  }
+  const E bound = T::splat(threshold);
+  tile::with_output_dtype(row.dtype, [&]<DType dtype>() {
+    Rows::for_columns(row.size, [&](i64 column, int count) {
+      const E v = Rows::template load<DType::f32>(logits, column, count);
+      Rows::template store<dtype>(
+          out, column, count,
+          tile::select(tile::less_equal(bound, v), v, T::splat(-tile::infinity)));
+    });
+  });
+  return true;
 }
 
 WF_NAMESPACE_END

@@ -11,6 +11,7 @@ WF_DEVICE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c);
 WF_DEVICE float min(float a, float b) { return a < b ? a : b; }
 WF_DEVICE float max(float a, float b) { return a > b ? a : b; }
 WF_DEVICE float abs(float a) { return __builtin_fabsf(a); }
+WF_DEVICE float reciprocal_short(float a) { return 1.f / a; }  // to 14 bits or better
 WF_DEVICE float sqrt(float a) { return __builtin_sqrtf(a); }
 WF_DEVICE i32 min(i32 a, i32 b) { return a < b ? a : b; }
 WF_DEVICE i32 max(i32 a, i32 b) { return a > b ? a : b; }
@@ -61,5 +62,33 @@ struct ElementTraits<float> {
 };
 
 inline constexpr float infinity = __builtin_inff();
+
+/// Lanes 2i and 2i + 1 exchanged: elements of several lanes only.
+template <class E>
+E swap_pairs(E a);
+
+// Powers of two. A level whose machine has instructions for these two adds overloads.
+
+/// The whole number nearest to x (`whole`) and what is left of x. Beyond [-151, 129], where every
+/// power is 0 or infinite, `whole` is the bound.
+template <class E>
+WF_DEVICE E split_whole(E x, E& whole) {
+  using T = ElementTraits<E>;
+  // The bounds come first: a comparison with NaN is false and leaves x.
+  x = min(T::splat(129.f), x);
+  x = max(T::splat(-151.f), x);
+  whole = to_float(round_to_int(x));
+  return x - whole;
+}
+
+/// a * 2^n for a whole n in [-300, 300], rounded once: in two steps, so that neither power leaves
+/// the normal range.
+template <class E>
+WF_DEVICE E scale_by_power(E a, E n) {
+  const auto whole = round_to_int(n);
+  const auto half = round_to_int(n * ElementTraits<E>::splat(0.5f));
+  const auto power = [](auto k) { return from_bits((k + 127) << 23); };
+  return a * power(half) * power(whole - half);
+}
 
 WF_NAMESPACE_END

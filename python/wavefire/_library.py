@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import tvm_ffi
+
+from ._arrays import exporter
 
 
 def _library_path() -> Path:
@@ -26,9 +29,22 @@ def _library_path() -> Path:
 library: Any = tvm_ffi.load_module(str(_library_path()))
 
 
-def function(name: str) -> Any:
+def function(name: str) -> Callable[..., Any]:
     """The exported function of that name."""
-    return library.get_function(name)
+    call = library.get_function(name)
+
+    def convert_and_call(*arguments: Any) -> Any:
+        for i, argument in enumerate(arguments):
+            convert = exporter(type(argument))
+            if convert is not None:
+                converted = [*arguments[:i], convert(argument)]
+                for other in arguments[i + 1 :]:
+                    convert = exporter(type(other))
+                    converted.append(other if convert is None else convert(other))
+                return call(*converted)
+        return call(*arguments)
+
+    return convert_and_call
 
 
 __version__: str = str(function("library_version")())

@@ -1,6 +1,7 @@
 """Tensors of the caller's framework: dtypes, allocation, conversion of arguments.
 
-PyTorch is used only when the caller passes its tensors; NumPy arrays work without it.
+PyTorch and JAX are used only when the caller passes their tensors. Results are of the caller's
+framework; for JAX they are computed as NumPy arrays, which become JAX's at the end (`returned`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ._arrays import is_jax_type
 from ._library import function
 
 DTYPE_NAMES: tuple[str, ...] = tuple(str(name) for name in function("dtype_names")())
@@ -41,8 +43,18 @@ def dtype_code(dtype: object) -> int:
     return DTYPE_CODES[dtype_name(dtype)]
 
 
+def is_jax(x: object) -> bool:
+    """True for a JAX array; never imports JAX."""
+    return is_jax_type(type(x))
+
+
+def is_tensor(x: object) -> bool:
+    """True for what is passed on to the library as a tensor."""
+    return is_torch(x) or isinstance(x, np.ndarray) or is_jax(x)
+
+
 def empty(like: Any, shape: tuple[int, ...], dtype: object = None) -> Any:
-    """An uninitialised tensor of the framework and device of `like`."""
+    """An uninitialised tensor of the framework and device of `like`; NumPy's for JAX."""
     if is_torch(like):
         torch = sys.modules["torch"]
         chosen = like.dtype if dtype is None else getattr(torch, dtype_name(dtype))
@@ -53,6 +65,26 @@ def empty(like: Any, shape: tuple[int, ...], dtype: object = None) -> Any:
 def empty_like(x: Any) -> Any:
     """A contiguous tensor of the same shape and dtype."""
     return empty(x, tuple(x.shape))
+
+
+def returned(like: Any, x: Any) -> Any:
+    """A result, in the framework of `like`."""
+    return sys.modules["jax"].numpy.asarray(x) if is_jax(like) else x
+
+
+def require_writable(operation: str, **arguments: Any) -> None:
+    """``ValueError`` for an immutable tensor among those that are written in place."""
+    for name, x in arguments.items():
+        if is_jax(x):
+            kind = "a JAX array, which is immutable"
+        elif isinstance(x, np.ndarray) and not x.flags.writeable:
+            kind = "a read-only NumPy array"
+        else:
+            continue
+        raise ValueError(
+            f"{operation}: '{name}' is {kind}, and is written in place; accepted: a writable "
+            "tensor (or use the form that returns a new one)"
+        )
 
 
 def host_int32(operation: str, argument: str, x: Any) -> Any:
@@ -74,7 +106,7 @@ def value_and_rows(x: Any, default: float) -> tuple[float, Any]:
     """A parameter that is a number for all rows, or a tensor with one for each."""
     if x is None:
         return default, None
-    if is_torch(x) or isinstance(x, np.ndarray):
+    if is_tensor(x):
         return default, x
     return float(x), None
 
@@ -83,7 +115,7 @@ def scale(operation: str, argument: str, x: Any) -> tuple[float, Any]:
     """A scale per tensor (number or tensor of one element), or a tensor of one per head."""
     if x is None:
         return 1.0, None
-    if is_torch(x) or isinstance(x, np.ndarray):
+    if is_tensor(x):
         if x.ndim > 1:
             raise ValueError(
                 f"{operation}: '{argument}' has shape {tuple(x.shape)}; accepted: a number, "

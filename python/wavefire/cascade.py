@@ -5,33 +5,44 @@ from __future__ import annotations
 from typing import Any
 
 from ._library import function
-from ._tensors import dtype_name, empty, empty_like
+from ._tensors import dtype_name, empty, empty_like, is_torch, require_writable, returned
 
 _merge_state = function("merge_state")
 _merge_states = function("merge_states")
 
 
-def _require_float32(operation: str, s: Any) -> None:
-    if dtype_name(s.dtype) != "float32":
-        raise ValueError(f"{operation}: 's' is {dtype_name(s.dtype)}; accepted: float32")
+def _float32(s: Any) -> Any:
+    if dtype_name(s.dtype) == "float32":
+        return s
+    return s.float() if is_torch(s) else s.astype("float32")
 
 
 def merge_state(v_a: Any, s_a: Any, v_b: Any, s_b: Any) -> tuple[Any, Any]:
-    """``v [seq_len, num_heads, head_dim]``, ``s [seq_len, num_heads]`` float32; the joint state."""
+    """``v [seq_len, num_heads, head_dim]``, ``s [seq_len, num_heads]``; the joint state, its LSE in
+    float32.
+    """
+    s_a, s_b = _float32(s_a), _float32(s_b)
     v, s = empty_like(v_a), empty_like(s_a)
     _merge_state(v_a, s_a, v_b, s_b, v, s, None)
-    return v, s
+    return returned(v_a, v), returned(v_a, s)
 
 
 def merge_state_in_place(v: Any, s: Any, v_other: Any, s_other: Any, mask: Any = None) -> None:
-    """Joins ``(v_other, s_other)`` into ``(v, s)``; only rows with ``mask [seq_len]``, if given."""
-    _require_float32("merge_state_in_place", s)
-    _merge_state(v, s, v_other, s_other, v, s, mask)
+    """Joins ``(v_other, s_other)`` into ``(v, s)``; only rows with ``mask [seq_len]``, if given.
+
+    ``s`` is float32: of another dtype only a copy could be changed.
+    """
+    operation = "merge_state_in_place"
+    require_writable(operation, v=v, s=s)
+    if dtype_name(s.dtype) != "float32":
+        raise ValueError(f"{operation}: 's' is {dtype_name(s.dtype)}; accepted: float32")
+    _merge_state(v, s, v_other, _float32(s_other), v, s, mask)
 
 
 def merge_states(v: Any, s: Any) -> tuple[Any, Any]:
     """``v [seq_len, num_states, num_heads, head_dim]``, ``s [seq_len, num_states, num_heads]``."""
+    s = _float32(s)
     v_out = empty(v, (v.shape[0], v.shape[2], v.shape[3]))
     s_out = empty(s, (s.shape[0], s.shape[2]))
     _merge_states(v, s, v_out, s_out)
-    return v_out, s_out
+    return returned(v, v_out), returned(v, s_out)

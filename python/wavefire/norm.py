@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._hints import require_backend
 from ._library import function
-from ._tensors import empty_like
+from ._tensors import empty_like, require_writable, returned
 
 _rms_norm = function("rms_norm")
 _fused_add_rms_norm = function("fused_add_rms_norm")
+_layer_norm = function("layer_norm")
+
+
+def _rms(operation: str, x: Any, weight: Any, eps: float, out: Any, weight_bias: float) -> Any:
+    if out is None:
+        result = empty_like(x)
+        _rms_norm(x, weight, result, eps, weight_bias)
+        return returned(x, result)
+    require_writable(operation, out=out)
+    _rms_norm(x, weight, out, eps, weight_bias)
+    return out
 
 
 def rmsnorm(
@@ -17,14 +29,15 @@ def rmsnorm(
     eps: float = 1e-6,
     out: Any = None,
     enable_pdl: bool | None = None,
+    backend: str = "auto",
 ) -> Any:
-    """``input / sqrt(mean(input^2) + eps) * weight`` over the last dimension.
+    """``input / sqrt(mean(input^2) + eps) * weight`` over the last dimension, rounded once.
 
     ``input [batch, hidden]`` or ``[batch, heads, hidden]``, any row strides; ``weight [hidden]``.
+    ``out`` may be ``input``.
     """
-    out = empty_like(input) if out is None else out
-    _rms_norm(input, weight, out, eps, 0.0)
-    return out
+    require_backend("rmsnorm", backend)
+    return _rms("rmsnorm", input, weight, eps, out, 0.0)
 
 
 def fused_add_rmsnorm(
@@ -33,8 +46,14 @@ def fused_add_rmsnorm(
     weight: Any,
     eps: float = 1e-6,
     enable_pdl: bool | None = None,
+    backend: str = "auto",
 ) -> None:
-    """In place: ``residual += input``, ``input = rmsnorm(residual) * weight``; float32 inside."""
+    """In place: ``residual += input``, ``input = rmsnorm(residual) * weight``.
+
+    The norm is of the float32 sum, not of the one that is rounded for ``residual``.
+    """
+    require_backend("fused_add_rmsnorm", backend)
+    require_writable("fused_add_rmsnorm", input=input, residual=residual)
     _fused_add_rms_norm(input, residual, weight, eps, 0.0)
 
 
@@ -45,10 +64,8 @@ def gemma_rmsnorm(
     out: Any = None,
     enable_pdl: bool | None = None,
 ) -> Any:
-    """As ``rmsnorm`` with ``weight + 1``."""
-    out = empty_like(input) if out is None else out
-    _rms_norm(input, weight, out, eps, 1.0)
-    return out
+    """As ``rmsnorm`` with ``weight + 1``, added in float32."""
+    return _rms("gemma_rmsnorm", input, weight, eps, out, 1.0)
 
 
 def gemma_fused_add_rmsnorm(
@@ -59,4 +76,15 @@ def gemma_fused_add_rmsnorm(
     enable_pdl: bool | None = None,
 ) -> None:
     """As ``fused_add_rmsnorm`` with ``weight + 1``."""
+    require_writable("gemma_fused_add_rmsnorm", input=input, residual=residual)
     _fused_add_rms_norm(input, residual, weight, eps, 1.0)
+
+
+def layernorm(input: Any, gemma: Any, beta: Any, eps: float = 1e-6) -> Any:  # noqa: A002
+    """``(input - mean) / sqrt(variance + eps) * gemma + beta``; shapes as in ``rmsnorm``.
+
+    ``gemma`` (gamma; the name is FlashInfer's) and ``beta [hidden]``: any of the three dtypes.
+    """
+    result = empty_like(input)
+    _layer_norm(input, gemma, beta, result, eps)
+    return returned(input, result)

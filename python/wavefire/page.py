@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ._attention import kv_layout_is_hnd, split_paged_cache
+from ._hints import require_backend
 from ._library import function
-from ._tensors import empty
+from ._tensors import empty, require_writable, returned
 
 _append = function("append_paged_kv_cache")
+_append_mla = function("append_paged_mla_kv_cache")
 _batch_indices_positions = function("batch_indices_positions")
 _sequence_lengths = function("sequence_lengths")
 
@@ -23,18 +25,44 @@ def append_paged_kv_cache(
     kv_indptr: Any,
     kv_last_page_len: Any,
     kv_layout: str = "NHD",
+    backend: str = "auto",
 ) -> None:
     """Writes ``append_key, append_value [nnz, num_kv_heads, head_dim]`` to their pages.
 
     Token i goes to page ``kv_indices[kv_indptr[b] + pos // page_size]``, slot ``pos % page_size``,
     with ``b = batch_indices[i]`` (-1: padding, skipped) and ``pos = positions[i]``. The tables are
-    those after the append. Checked before the first byte is written.
+    those after the append. Checked before the first byte is written. Any dtype, the same for keys,
+    values and cache; their head dims may differ.
     """
+    require_backend("append_paged_kv_cache", backend)
     hnd = kv_layout_is_hnd(kv_layout)
     k, v = split_paged_cache(paged_kv_cache, hnd)
+    require_writable("append_paged_kv_cache", paged_kv_cache=k)
+    require_writable("append_paged_kv_cache", paged_kv_cache=v)
     _append(
         append_key, append_value, batch_indices, positions, k, v, kv_indptr, kv_indices,
         kv_last_page_len, k.shape[2 if hnd else 1], hnd,
+    )  # fmt: skip
+
+
+def append_paged_mla_kv_cache(
+    append_ckv: Any,
+    append_kpe: Any,
+    batch_indices: Any,
+    positions: Any,
+    ckv_cache: Any,
+    kpe_cache: Any,
+    kv_indices: Any,
+    kv_indptr: Any,
+    kv_last_page_len: Any,
+) -> None:
+    """Writes ``append_ckv [nnz, ckv_dim]`` and ``append_kpe [nnz, kpe_dim]`` to their pages in
+    ``ckv_cache [pages, page_size, ckv_dim]`` and ``kpe_cache [pages, page_size, kpe_dim]``.
+    """
+    require_writable("append_paged_mla_kv_cache", ckv_cache=ckv_cache, kpe_cache=kpe_cache)
+    _append_mla(
+        append_ckv, append_kpe, batch_indices, positions, ckv_cache, kpe_cache, kv_indptr,
+        kv_indices, kv_last_page_len, ckv_cache.shape[1],
     )  # fmt: skip
 
 
@@ -44,16 +72,22 @@ def get_batch_indices_positions(
     """For tokens ``append_indptr [batch + 1]`` appended to sequences that are ``seq_lens [batch]``
     long afterwards: request and position of each, int32 ``[nnz]``. The tail holds -1 and 0.
     """
-    batch_indices = (
-        empty(append_indptr, (nnz,), "int32") if batch_indices is None else batch_indices
+    operation = "get_batch_indices_positions"
+    if batch_indices is not None:
+        require_writable(operation, batch_indices=batch_indices)
+    if positions is not None:
+        require_writable(operation, positions=positions)
+    batches = empty(append_indptr, (nnz,), "int32") if batch_indices is None else batch_indices
+    places = empty(append_indptr, (nnz,), "int32") if positions is None else positions
+    _batch_indices_positions(append_indptr, seq_lens, batches, places)
+    return (
+        returned(append_indptr, batches) if batch_indices is None else batches,
+        returned(append_indptr, places) if positions is None else places,
     )
-    positions = empty(append_indptr, (nnz,), "int32") if positions is None else positions
-    _batch_indices_positions(append_indptr, seq_lens, batch_indices, positions)
-    return batch_indices, positions
 
 
 def get_seq_lens(kv_indptr: Any, kv_last_page_len: Any, page_size: int) -> Any:
     """Lengths in tokens, int32 ``[batch]``; 0 for requests without pages."""
     out = empty(kv_last_page_len, tuple(kv_last_page_len.shape), "int32")
     _sequence_lengths(kv_indptr, kv_last_page_len, page_size, out)
-    return out
+    return returned(kv_last_page_len, out)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._hints import require_backend
 from ._library import function
-from ._tensors import empty, empty_like
+from ._tensors import empty, empty_like, is_jax, is_torch, require_writable, returned
 
 _apply_rope = function("apply_rope")
 _rope_positions = function("rope_positions")
@@ -22,16 +23,19 @@ def _positions(q: Any, indptr: Any, offsets: Any) -> Any:
     return positions
 
 
-def _apply(
-    q: Any, k: Any, positions: Any, q_out: Any, k_out: Any, rotary_dim: int | None,
-    interleave: bool,
-    scale: float, theta: float, low: float = 0.0, high: float = 0.0, old_context: float = 0.0,
-) -> None:  # fmt: skip
+def _rotate(
+    q: Any, k: Any, positions: Any, rotary_dim: int | None, interleave: bool,
+    frequencies: tuple[float, ...], *, in_place: str | None = None,
+) -> Any:  # fmt: skip
+    """`frequencies`: scale, theta and LLaMA 3.1's parameters. `in_place`: the operation's name."""
+    if in_place is not None:
+        require_writable(in_place, q=q, k=k)
+    q_out, k_out = (q, k) if in_place is not None else (empty_like(q), empty_like(k))
     _apply_rope(
-        q, k, positions, None, q_out, k_out, rotary_dim or 0, interleave, float(scale),
-        float(theta),
-        float(low), float(high), float(old_context),
+        q, k, positions, None, q_out, k_out, rotary_dim or 0, interleave,
+        *(float(x) for x in frequencies),
     )  # fmt: skip
+    return None if in_place is not None else (returned(q, q_out), returned(k, k_out))
 
 
 def apply_rope(
@@ -45,9 +49,10 @@ def apply_rope(
     rope_theta: float = 1e4,
 ) -> tuple[Any, Any]:
     """Token i of request b is at position ``offsets[b] + i - indptr[b]``; returns new q and k."""
-    return apply_rope_pos_ids(
-        q, k, _positions(q, indptr, offsets), rotary_dim, interleave, rope_scale, rope_theta
-    )
+    return _rotate(
+        q, k, _positions(q, indptr, offsets), rotary_dim, interleave,
+        (rope_scale, rope_theta, 0, 0, 0),
+    )  # fmt: skip
 
 
 def apply_rope_inplace(
@@ -61,9 +66,10 @@ def apply_rope_inplace(
     rope_theta: float = 1e4,
 ) -> None:
     """``apply_rope`` in place."""
-    _apply(
-        q, k, _positions(q, indptr, offsets), q, k, rotary_dim, interleave, rope_scale, rope_theta
-    )
+    _rotate(
+        q, k, _positions(q, indptr, offsets), rotary_dim, interleave,
+        (rope_scale, rope_theta, 0, 0, 0), in_place="apply_rope_inplace",
+    )  # fmt: skip
 
 
 def apply_rope_pos_ids(
@@ -76,9 +82,7 @@ def apply_rope_pos_ids(
     rope_theta: float = 1e4,
 ) -> tuple[Any, Any]:
     """Positions given for every token, int32 or int64 ``[nnz]``; returns new q and k."""
-    q_out, k_out = empty_like(q), empty_like(k)
-    _apply(q, k, pos_ids, q_out, k_out, rotary_dim, interleave, rope_scale, rope_theta)
-    return q_out, k_out
+    return _rotate(q, k, pos_ids, rotary_dim, interleave, (rope_scale, rope_theta, 0, 0, 0))
 
 
 def apply_rope_pos_ids_inplace(
@@ -91,7 +95,10 @@ def apply_rope_pos_ids_inplace(
     rope_theta: float = 1e4,
 ) -> None:
     """``apply_rope_pos_ids`` in place."""
-    _apply(q, k, pos_ids, q, k, rotary_dim, interleave, rope_scale, rope_theta)
+    _rotate(
+        q, k, pos_ids, rotary_dim, interleave, (rope_scale, rope_theta, 0, 0, 0),
+        in_place="apply_rope_pos_ids_inplace",
+    )  # fmt: skip
 
 
 def apply_llama31_rope(
@@ -108,9 +115,9 @@ def apply_llama31_rope(
     old_context_len: int = 8192,
 ) -> tuple[Any, Any]:
     """``apply_rope`` with LLaMA 3.1's smoothed frequencies."""
-    return apply_llama31_rope_pos_ids(
-        q, k, _positions(q, indptr, offsets), rotary_dim, interleave, rope_scale, rope_theta,
-        low_freq_factor, high_freq_factor, old_context_len,
+    return _rotate(
+        q, k, _positions(q, indptr, offsets), rotary_dim, interleave,
+        (rope_scale, rope_theta, low_freq_factor, high_freq_factor, old_context_len),
     )  # fmt: skip
 
 
@@ -128,9 +135,10 @@ def apply_llama31_rope_inplace(
     old_context_len: int = 8192,
 ) -> None:
     """``apply_llama31_rope`` in place."""
-    _apply(
-        q, k, _positions(q, indptr, offsets), q, k, rotary_dim, interleave, rope_scale, rope_theta,
-        low_freq_factor, high_freq_factor, old_context_len,
+    _rotate(
+        q, k, _positions(q, indptr, offsets), rotary_dim, interleave,
+        (rope_scale, rope_theta, low_freq_factor, high_freq_factor, old_context_len),
+        in_place="apply_llama31_rope_inplace",
     )  # fmt: skip
 
 
@@ -147,12 +155,10 @@ def apply_llama31_rope_pos_ids(
     old_context_len: int = 8192,
 ) -> tuple[Any, Any]:
     """``apply_rope_pos_ids`` with LLaMA 3.1's smoothed frequencies."""
-    q_out, k_out = empty_like(q), empty_like(k)
-    _apply(
-        q, k, pos_ids, q_out, k_out, rotary_dim, interleave, rope_scale, rope_theta,
-        low_freq_factor, high_freq_factor, old_context_len,
+    return _rotate(
+        q, k, pos_ids, rotary_dim, interleave,
+        (rope_scale, rope_theta, low_freq_factor, high_freq_factor, old_context_len),
     )  # fmt: skip
-    return q_out, k_out
 
 
 def apply_llama31_rope_pos_ids_inplace(
@@ -168,50 +174,81 @@ def apply_llama31_rope_pos_ids_inplace(
     old_context_len: int = 8192,
 ) -> None:
     """``apply_llama31_rope_pos_ids`` in place."""
-    _apply(
-        q, k, pos_ids, q, k, rotary_dim, interleave, rope_scale, rope_theta, low_freq_factor,
-        high_freq_factor, old_context_len,
+    _rotate(
+        q, k, pos_ids, rotary_dim, interleave,
+        (rope_scale, rope_theta, low_freq_factor, high_freq_factor, old_context_len),
+        in_place="apply_llama31_rope_pos_ids_inplace",
     )  # fmt: skip
 
 
 def apply_rope_with_cos_sin_cache(
-    positions: Any, query: Any, key: Any, head_size: int, cos_sin_cache: Any, is_neox: bool = True
-) -> tuple[Any, Any]:
-    """``query [nnz, num_qo_heads * head_size]``, ``key`` likewise; ``cos_sin_cache
-    [max_position, rotary_dim]``: cosines, then sines. Returns new tensors.
-    """
-    q_out, k_out = empty_like(query), empty_like(key)
-    _with_cache(positions, query, key, q_out, k_out, head_size, cos_sin_cache, is_neox)
-    return q_out, k_out
-
-
-def apply_rope_with_cos_sin_cache_inplace(
-    positions: Any, query: Any, key: Any, head_size: int, cos_sin_cache: Any, is_neox: bool = True
-) -> None:
-    """``apply_rope_with_cos_sin_cache`` in place."""
-    _with_cache(positions, query, key, query, key, head_size, cos_sin_cache, is_neox)
-
-
-def _with_cache(
     positions: Any,
     query: Any,
     key: Any,
-    q_out: Any,
-    k_out: Any,
     head_size: int,
-    cache: Any,
-    neox: bool,
-) -> None:
-    def heads(x: Any) -> Any:
-        if x.shape[-1] % head_size != 0:
-            raise ValueError(
-                f"apply_rope_with_cos_sin_cache: 'head_size' is {head_size}; "
-                f"accepted: a divisor of the last dimension ({x.shape[-1]})"
-            )
-        shape = (x.shape[0], x.shape[-1] // head_size, head_size)
-        return x.view(shape) if hasattr(x, "view") and hasattr(x, "stride") else x.reshape(shape)
+    cos_sin_cache: Any,
+    is_neox: bool = True,
+    backend: str = "auto",
+) -> tuple[Any, Any]:
+    """Angles from a table: ``cos_sin_cache [max_position, rotary_dim]``, float32, float16 or
+    bfloat16, cosines in the first half of a row, sines in the second.
 
+    ``query [nnz, num_qo_heads * head_size]``, ``key [nnz, num_kv_heads * head_size]``. Returns new
+    tensors. ``is_neox=False`` pairs neighbours.
+    """
+    operation = "apply_rope_with_cos_sin_cache"
+    require_backend(operation, backend)
+    q_out, k_out = empty_like(query), empty_like(key)
+    _with_cache(operation, positions, query, key, q_out, k_out, head_size, cos_sin_cache, is_neox)
+    return returned(query, q_out), returned(key, k_out)
+
+
+def apply_rope_with_cos_sin_cache_inplace(
+    positions: Any,
+    query: Any,
+    key: Any,
+    head_size: int,
+    cos_sin_cache: Any,
+    is_neox: bool = True,
+    backend: str = "auto",
+) -> None:
+    """``apply_rope_with_cos_sin_cache`` in place."""
+    operation = "apply_rope_with_cos_sin_cache_inplace"
+    require_backend(operation, backend)
+    require_writable(operation, query=query, key=key)
+    _with_cache(operation, positions, query, key, query, key, head_size, cos_sin_cache, is_neox)
+
+
+def _with_cache(
+    operation: str, positions: Any, query: Any, key: Any, q_out: Any, k_out: Any, head_size: int,
+    cache: Any, neox: bool,
+) -> None:  # fmt: skip
+    def heads(x: Any) -> Any:
+        if x.ndim != 2 or x.shape[-1] % head_size != 0:
+            raise ValueError(
+                f"{operation}: 'head_size' is {head_size}, of tensors [nnz, heads * head_size]; "
+                f"accepted: a divisor of the last dimension of {tuple(x.shape)}"
+            )
+        return _split_last(x, head_size)
+
+    if cache.ndim != 2:
+        raise ValueError(
+            f"{operation}: 'cos_sin_cache' has shape {tuple(cache.shape)}; accepted: "
+            "[max_position, rotary_dim]"
+        )
     _apply_rope(
         heads(query), heads(key), positions, cache, heads(q_out), heads(k_out), cache.shape[1],
         not neox, 1.0, 1e4, 0.0, 0.0, 0.0,
     )  # fmt: skip
+
+
+def _split_last(x: Any, size: int) -> Any:
+    """``[n, heads * size]`` as ``[n, heads, size]``, never a copy."""
+    shape = (x.shape[0], x.shape[1] // size, size)
+    if is_torch(x):
+        return x.view(shape)
+    if is_jax(x):
+        return x.reshape(shape)
+    view = x.view()
+    view.shape = shape
+    return view

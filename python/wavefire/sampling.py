@@ -1,8 +1,10 @@
 """Sampling from logits and probabilities (FlashInfer's ``flashinfer.sampling``).
 
-Every draw uses one uniform number of Philox, keyed by a seed and (offset, row). Seed and offset
-come from ``seed`` and ``offset``, or from ``generator`` (PyTorch's or NumPy's), or from the
-framework's default generator, which then moves on: ``torch.manual_seed`` makes a run repeatable.
+Every draw uses one number of Philox, keyed by a seed, and by an offset and the number of the row.
+Seed and offset come from ``seed`` and ``offset``, or the seed from ``generator`` (PyTorch's or
+NumPy's) or from the framework's default generator, which then moves on: ``torch.manual_seed``
+(``numpy.random.seed`` for NumPy and JAX) makes a run repeatable. With one seed per row a row's
+tokens do not depend on where it stands.
 """
 
 from __future__ import annotations
@@ -13,33 +15,84 @@ from typing import Any
 import numpy as np
 
 from ._library import function
-from ._tensors import dtype_name, empty, empty_like, is_torch, value_and_rows
+from ._tensors import empty, empty_like, is_torch, returned, value_and_rows
 
 _sample = function("sample")
 _softmax = function("softmax")
 _renormalize = function("renormalize")
 _mask_logits = function("mask_logits")
 
-_numpy_generator = np.random.default_rng()
+
+def get_seed_and_offset(
+    increment: int, generator: Any = None, device: Any = None
+) -> tuple[int, int]:
+    """A seed and an offset for one call: 64 bits that the generator (PyTorch's default one) draws
+    on its own device, and 0.
+
+    ``increment`` has no effect: the generator always moves on by one number.
+    """
+    if generator is not None and hasattr(generator, "integers"):  # NumPy's
+        return int(generator.integers(-(2**63), 2**63 - 1)), 0
+    torch = sys.modules["torch"]
+    device = generator.device if generator is not None else device
+    drawn = torch.randint(
+        -(2**63), 2**63 - 1, (1,), dtype=torch.int64, generator=generator, device=device
+    )
+    return int(drawn), 0
 
 
-def _seed_and_offset(like: Any, generator: Any, seed: Any, offset: Any) -> tuple[int, int]:
-    if seed is not None:
-        value = int(seed.reshape(-1)[0]) if hasattr(seed, "reshape") else int(seed)
-        return value, 0 if offset is None else int(offset)
-    if offset is not None:
-        raise ValueError("sampling: 'offset' is given without 'seed'; accepted: both or neither")
-    if is_torch(like):
+def _signed(value: int) -> int:
+    """The 64-bit pattern of an integer, signed or not."""
+    value &= 2**64 - 1
+    return value - 2**64 if value >= 2**63 else value
+
+
+def _keys(operation: str, name: str, x: Any, samples: int) -> tuple[int, Any]:
+    """A seed or an offset: an integer, or a tensor of one or of one per sample."""
+    if not hasattr(x, "shape"):
+        return _signed(int(x)), None
+    integers = ("int32", "int64", "uint64")
+    if x.ndim > 1 or str(x.dtype).removeprefix("torch.") not in integers:
+        raise ValueError(
+            f"{operation}: '{name}' is {x.dtype}{list(x.shape)}; accepted: an integer, or a tensor "
+            f"of one or {samples} (int64 or uint64)"
+        )
+    if x.ndim == 0 or x.shape[0] == 1:
+        return _signed(int(x.reshape(()))), None
+    if x.shape[0] != samples:
+        raise ValueError(
+            f"{operation}: '{name}' has {x.shape[0]} entries; accepted: 1 or {samples}"
+        )
+    if is_torch(x):
         torch = sys.modules["torch"]
-        drawn = torch.randint(-(2**63), 2**63 - 1, (1,), dtype=torch.int64, generator=generator)
-        return int(drawn), 0
-    source = _numpy_generator if generator is None else generator
-    return int(source.integers(-(2**63), 2**63 - 1)), 0
+        return 0, x.view(torch.int64) if x.dtype == torch.uint64 else x.to(torch.int64)
+    array = np.asarray(x)
+    return 0, array.view(np.int64) if array.dtype == np.uint64 else array.astype(np.int64)
 
 
-def _check_nan(operation: str, x: Any, check_nan: bool) -> None:
-    if check_nan and bool((x != x).any()):
-        raise ValueError(f"{operation}: Input probs contains NaN.")
+def _random_numbers(
+    operation: str, like: Any, samples: int, generator: Any, seed: Any, offset: Any
+) -> tuple[int, Any, int, Any]:
+    """Seed and seeds, offset and offsets, as the library takes them."""
+    if seed is not None:
+        offset = 0 if offset is None else offset
+        return *_keys(operation, "seed", seed, samples), *_keys(
+            operation, "offset", offset, samples
+        )
+    if offset is not None:
+        raise ValueError(
+            f"{operation}: 'offset' is given without 'seed'; accepted: both or neither"
+        )
+    if is_torch(like) or generator is not None:
+        drawn, _ = get_seed_and_offset(1, generator, like.device if is_torch(like) else None)
+    else:
+        drawn = int(np.random.randint(-(2**63), 2**63 - 1, dtype=np.int64))
+    return drawn, None, 0, None
+
+
+def _check_nan(operation: str, x: Any, logits: bool) -> None:
+    if bool((x != x).any()):
+        raise ValueError(f"{operation}: Input {'logits' if logits else 'probs'} contains NaN.")
 
 
 def _parameter(operation: str, name: str, x: Any, default: float, rows: int) -> tuple[float, Any]:
@@ -55,8 +108,8 @@ def _parameter(operation: str, name: str, x: Any, default: float, rows: int) -> 
                 f"{operation}: Sampling parameter tensor batch size mismatch: {name} has "
                 f"{tensor.shape[0]} entries; accepted: {rows}"
             )
-        if dtype_name(tensor.dtype) not in ("float32", "int32", "int64"):
-            tensor = tensor.float() if is_torch(tensor) else tensor.astype(np.float32)
+        if str(tensor.dtype).removeprefix("torch.") not in ("float32", "int32", "int64"):
+            tensor = tensor.float() if is_torch(tensor) else np.asarray(tensor, dtype=np.float32)
     return value, tensor
 
 
@@ -65,7 +118,8 @@ def _draw(
     seed: Any, offset: Any, return_valid: bool = False, top_k: Any = None, top_p: Any = None,
     min_p: Any = None, top_k_first: bool = False,
 ) -> Any:  # fmt: skip
-    _check_nan(operation, weights, check_nan)
+    if check_nan:
+        _check_nan(operation, weights, logits)
     rows = weights.shape[0] if indices is None else indices.shape[0]
     k, ks = _parameter(operation, "top_k", top_k, 0, rows)
     p, ps = _parameter(operation, "top_p", top_p, 1.0, rows)
@@ -74,11 +128,10 @@ def _draw(
         raise ValueError(f"{operation}: 'top_k' is {top_k}; accepted: 1 or more")
     samples = empty(weights, (rows,), "int32" if indices is None else indices.dtype)
     valid = empty(weights, (rows,), "bool") if return_valid else None
-    seed, offset = _seed_and_offset(weights, generator, seed, offset)
-    _sample(
-        weights, logits, indices, k, ks, p, ps, m, ms, top_k_first, seed, offset, samples, valid
-    )
-    return (samples, valid) if return_valid else samples
+    random = _random_numbers(operation, weights, rows, generator, seed, offset)
+    _sample(weights, logits, indices, k, ks, p, ps, m, ms, top_k_first, *random, samples, valid)
+    samples = returned(weights, samples)
+    return (samples, returned(weights, valid)) if return_valid else samples
 
 
 def softmax(logits: Any, temperature: Any = None, enable_pdl: bool | None = None) -> Any:
@@ -86,7 +139,7 @@ def softmax(logits: Any, temperature: Any = None, enable_pdl: bool | None = None
     out = empty(logits, tuple(logits.shape), "float32")
     value, rows = _parameter("softmax", "temperature", temperature, 1.0, logits.shape[0])
     _softmax(logits, value, rows, out)
-    return out
+    return returned(logits, out)
 
 
 def sampling_from_logits(
@@ -237,7 +290,7 @@ def top_p_renorm_probs(probs: Any, top_p: Any, is_deterministic: bool = False) -
     out = empty_like(probs)
     p, ps = _parameter("top_p_renorm_probs", "top_p", top_p, 1.0, probs.shape[0])
     _renormalize(probs, 0, None, p, ps, out)
-    return out
+    return returned(probs, out)
 
 
 def top_k_renorm_probs(probs: Any, top_k: Any) -> Any:
@@ -247,7 +300,7 @@ def top_k_renorm_probs(probs: Any, top_k: Any) -> Any:
     if ks is None and k < 1:
         raise ValueError(f"top_k_renorm_probs: 'top_k' is {top_k}; accepted: 1 or more")
     _renormalize(probs, k, ks, 1.0, None, out)
-    return out
+    return returned(probs, out)
 
 
 def top_k_mask_logits(logits: Any, top_k: Any) -> Any:
@@ -255,7 +308,7 @@ def top_k_mask_logits(logits: Any, top_k: Any) -> Any:
     out = empty_like(logits)
     k, ks = _parameter("top_k_mask_logits", "top_k", top_k, 0, logits.shape[0])
     _mask_logits(logits, k, ks, out)
-    return out
+    return returned(logits, out)
 
 
 top_p_renorm_prob = top_p_renorm_probs

@@ -24,6 +24,12 @@ void fused_add_rms_norm_(Tensor x, Tensor residual, Tensor weight, double eps, d
   });
 }
 
+void layer_norm_(Tensor x, Tensor weight, MaybeTensor bias, Tensor out, double eps) {
+  guarded([&] {
+    layer_norm(view_of(x), view_of(weight), view_of(bias), view_of(out), static_cast<float>(eps));
+  });
+}
+
 void gated_activation_(std::int64_t kind, Tensor x, Tensor out) {
   guarded([&] { gated_activation(static_cast<GatedActivation>(kind), view_of(x), view_of(out)); });
 }
@@ -60,6 +66,17 @@ void append_paged_kv_cache_(Tensor key, Tensor value, Tensor batch_indices, Tens
         view_of(v_cache),
         {view_of(indptr), view_of(indices), view_of(last_page_len), static_cast<int>(page_size)},
         hnd ? KvLayout::hnd : KvLayout::nhd);
+  });
+}
+
+void append_paged_mla_kv_cache_(Tensor ckv, Tensor kpe, Tensor batch_indices, Tensor positions,
+                                Tensor ckv_cache, Tensor kpe_cache, Tensor indptr, Tensor indices,
+                                Tensor last_page_len, std::int64_t page_size) {
+  guarded([&] {
+    append_paged_mla_kv_cache(
+        view_of(ckv), view_of(kpe), view_of(batch_indices), view_of(positions), view_of(ckv_cache),
+        view_of(kpe_cache),
+        {view_of(indptr), view_of(indices), view_of(last_page_len), static_cast<int>(page_size)});
   });
 }
 
@@ -106,12 +123,14 @@ SamplingFilters read_filters(double top_k, const MaybeTensor& top_ks, double top
 
 void sample_(Tensor weights, bool logits, MaybeTensor indices, double top_k, MaybeTensor top_ks,
              double top_p, MaybeTensor top_ps, double min_p, MaybeTensor min_ps, bool top_k_first,
-             std::int64_t seed, std::int64_t offset, Tensor samples, MaybeTensor valid) {
+             std::int64_t seed, MaybeTensor seeds, std::int64_t offset, MaybeTensor offsets,
+             Tensor samples, MaybeTensor valid) {
   guarded([&] {
     sample({view_of(weights), logits, view_of(indices)},
            read_filters(top_k, top_ks, top_p, top_ps, min_p, min_ps, top_k_first),
-           static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(offset), view_of(samples),
-           view_of(valid));
+           {static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(offset), view_of(seeds),
+            view_of(offsets)},
+           view_of(samples), view_of(valid));
   });
 }
 
@@ -131,10 +150,12 @@ void mask_logits_(Tensor logits, double top_k, MaybeTensor top_ks, Tensor out) {
 
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(rms_norm, rms_norm_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(fused_add_rms_norm, fused_add_rms_norm_);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(layer_norm, layer_norm_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(gated_activation, gated_activation_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(apply_rope, apply_rope_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(rope_positions, rope_positions_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(append_paged_kv_cache, append_paged_kv_cache_);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(append_paged_mla_kv_cache, append_paged_mla_kv_cache_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(batch_indices_positions, batch_indices_positions_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(sequence_lengths, sequence_lengths_);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(packbits, packbits_);

@@ -53,6 +53,7 @@ void gated_activation(GatedActivation kind, const TensorView& x, const TensorVie
   p.x_stride = row_stride(operation, "input", x);
   p.out_stride = row_stride(operation, "out", out);
   p.dtype = x.dtype;
+  p.stream = ops::leaves_caches(out);
   p.kind = static_cast<activation::Kind>(kind);
   if (out.size() == 0) return;
   const cpu::RowKernels& kernels = cpu::row_kernels();

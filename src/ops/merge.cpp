@@ -1,17 +1,11 @@
 #include "wavefire/merge.h"
 
-#include <cmath>
-#include <limits>
-#include <vector>
-
 #include "device/cpu/levels.h"
 #include "device/cpu/parallel.h"
 #include "ops/rows.h"
 
 namespace wavefire {
 namespace {
-
-constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 void check_values(const char* operation, const char* argument, const TensorView& v, int rank,
                   bool output) {
@@ -24,52 +18,19 @@ void check_values(const char* operation, const char* argument, const TensorView&
   if (output) rule.writable();
 }
 
-/// The states of one (token, head): rows of values and their LSEs.
-struct States {
-  const char* v;
-  std::int64_t v_stride;  // bytes from state to state
-  const float* s;
-  std::int64_t s_stride;
-  std::int64_t count;
-};
-
-/// The weighted mean of the states' rows goes to `out`, their joint LSE is returned.
-float merge_row(const States& states, DType dtype, std::int64_t dim, DType out_dtype, char* out,
-                std::vector<float>& sum, std::vector<float>& row) {
-  const cpu::RowKernels& kernels = cpu::row_kernels();
-  float top = minus_infinity;
-  for (std::int64_t i = 0; i < states.count; ++i)
-    top = std::fmax(top, states.s[i * states.s_stride]);
-  if (top == minus_infinity) top = 0.f;  // empty states weigh exp2(-inf), a NaN stays one
-  std::fill(sum.begin(), sum.end(), 0.f);
-  float total = 0.f;
-  for (std::int64_t i = 0; i < states.count; ++i) {
-    const float weight = std::exp2(states.s[i * states.s_stride] - top);
-    if (weight == 0.f) continue;  // an empty state: whatever its values hold
-    kernels.widen(dtype, states.v + i * states.v_stride, dim, row.data());
-    for (std::int64_t d = 0; d < dim; ++d) {
-      sum[static_cast<std::size_t>(d)] += weight * row[static_cast<std::size_t>(d)];
-    }
-    total += weight;
-  }
-  if (total != 0.f && total != 1.f) {
-    for (float& value : sum) value /= total;
-  }
-  kernels.narrow(out_dtype, sum.data(), dim, out);
-  return total == 0.f ? minus_infinity : top + std::log2(total);
-}
-
 template <class StatesOf>
 void merge_rows(const TensorView& out, const TensorView& s_out, DType dtype, StatesOf states_of) {
-  const std::int64_t heads = out.shape[1], dim = out.shape[2];
+  const std::int64_t heads = out.shape[1];
+  const merge::RowTypes types{dtype, out.dtype, out.shape[2]};
+  const cpu::RowKernels& kernels = cpu::row_kernels();
   cpu::parallel_ranges(
-      out.shape[0] * heads, ops::rows_per_task(dim), [&](std::int64_t begin, std::int64_t end) {
-        std::vector<float> sum(static_cast<std::size_t>(dim)), row(static_cast<std::size_t>(dim));
+      out.shape[0] * heads, ops::rows_per_task(types.dim),
+      [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           const std::int64_t token = i / heads, head = i % heads;
           char* to = out.as<char>() +
                      (token * out.strides[0] + head * out.strides[1]) * size_of(out.dtype);
-          const float lse = merge_row(states_of(token, head), dtype, dim, out.dtype, to, sum, row);
+          const float lse = kernels.merge_row(types, states_of(token, head), to);
           s_out.as<float>()[token * s_out.strides[0] + head * s_out.strides[1]] = lse;
         }
       });
@@ -108,7 +69,7 @@ void merge_state(const TensorView& v_a, const TensorView& s_a, const TensorView&
     const float* lse_b = s_b.as<const float>() + token * s_b.strides[0] + head * s_b.strides[1];
     const bool both =
         !mask.defined() || mask.as<const std::uint8_t>()[token * mask.strides[0]] != 0;
-    return States{a, b - a, lse_a, lse_b - lse_a, both ? 2 : 1};
+    return merge::States{a, b - a, lse_a, lse_b - lse_a, both ? 2 : 1};
   });
 }
 
@@ -123,10 +84,10 @@ void merge_states(const TensorView& v, const TensorView& s, const TensorView& v_
   core::check(operation, "s_out", s_out).writable();
   const std::int64_t size = size_of(v.dtype);
   merge_rows(v_out, s_out, v.dtype, [&](std::int64_t token, std::int64_t head) {
-    return States{v.as<const char>() + (token * v.strides[0] + head * v.strides[2]) * size,
-                  v.strides[1] * size,
-                  s.as<const float>() + token * s.strides[0] + head * s.strides[2], s.strides[1],
-                  v.shape[1]};
+    return merge::States{v.as<const char>() + (token * v.strides[0] + head * v.strides[2]) * size,
+                         v.strides[1] * size,
+                         s.as<const float>() + token * s.strides[0] + head * s.strides[2],
+                         s.strides[1], v.shape[1]};
   });
 }
 

@@ -37,51 +37,77 @@ void check_like(const char* operation, const char* argument, const TensorView& v
   core::require(ops::same_shape(view, x), operation, argument, view, "the shape of 'input'");
 }
 
-void launch(const char* operation, const TensorView& x, const TensorView* residual,
-            const TensorView& weight, const TensorView& out, const RmsNormOptions& options) {
-  check_rows(operation, "input", x);
-  const std::int64_t width = x.shape[x.rank - 1];
-  check(operation, "weight", weight)
+void check_weight(const char* operation, const char* argument, const TensorView& view,
+                  std::int64_t width) {
+  check(operation, argument, view)
       .defined()
       .on_cpu()
       .one_of({DType::f32, DType::f16, DType::bf16})
       .shape({width})
       .contiguous();
-  check_like(operation, residual != nullptr ? "input" : "out", out, x);
-  if (residual != nullptr) check_like(operation, "residual", *residual, x);
-  core::require(std::isfinite(options.eps) && options.eps >= 0, operation, "eps", options.eps,
+}
+
+/// Checks and fills in what all norms share.
+norm::Params read(const char* operation, const TensorView& x, const TensorView& weight,
+                  const char* weight_name, const TensorView& out, float eps) {
+  check_rows(operation, "input", x);
+  const std::int64_t width = x.shape[x.rank - 1];
+  check_weight(operation, weight_name, weight, width);
+  check_like(operation, "out", out, x);
+  core::require(std::isfinite(eps) && eps >= 0, operation, "eps", eps,
                 "a finite number of 0 or more");
-  if (x.size() == 0) return;
   norm::Params p;
   p.x = x.data;
   p.out = out.data;
-  p.residual = residual != nullptr ? residual->data : nullptr;
   p.weight = weight.data;
   p.inner = x.shape[x.rank - 2];
   p.width = width;
   set_strides(x, p.x_stride);
   set_strides(out, p.out_stride);
-  if (residual != nullptr) set_strides(*residual, p.residual_stride);
   p.dtype = x.dtype;
   p.weight_dtype = weight.dtype;
-  p.eps = options.eps;
-  p.weight_bias = options.weight_bias;
+  p.stream = ops::leaves_caches(out);
+  p.eps = eps;
+  return p;
+}
+
+void launch(const norm::Params& p, const TensorView& x) {
+  if (x.size() == 0) return;
   const cpu::RowKernels& kernels = cpu::row_kernels();
   cpu::parallel_ranges(
-      x.size() / width, ops::rows_per_task(width),
-      [&](std::int64_t begin, std::int64_t end) { kernels.rms_norm(p, begin, end); });
+      x.size() / p.width, ops::rows_per_task(p.width),
+      [&](std::int64_t begin, std::int64_t end) { kernels.normalize(p, begin, end); });
 }
 
 }  // namespace
 
 void rms_norm(const TensorView& x, const TensorView& weight, const TensorView& out,
               const RmsNormOptions& options) {
-  launch("rmsnorm", x, nullptr, weight, out, options);
+  norm::Params p = read("rmsnorm", x, weight, "weight", out, options.eps);
+  p.weight_bias = options.weight_bias;
+  launch(p, x);
 }
 
 void fused_add_rms_norm(const TensorView& x, const TensorView& residual, const TensorView& weight,
                         const RmsNormOptions& options) {
-  launch("fused_add_rmsnorm", x, &residual, weight, x, options);
+  constexpr const char* operation = "fused_add_rmsnorm";
+  norm::Params p = read(operation, x, weight, "weight", x, options.eps);
+  check_like(operation, "residual", residual, x);
+  p.residual = residual.data;
+  set_strides(residual, p.residual_stride);
+  p.weight_bias = options.weight_bias;
+  launch(p, x);
+}
+
+void layer_norm(const TensorView& x, const TensorView& weight, const TensorView& bias,
+                const TensorView& out, float eps) {
+  constexpr const char* operation = "layernorm";
+  norm::Params p = read(operation, x, weight, "gamma", out, eps);
+  if (bias.defined()) check_weight(operation, "beta", bias, p.width);
+  p.kind = norm::Kind::layer;
+  p.bias = bias.data;
+  p.bias_dtype = bias.defined() ? bias.dtype : DType::f32;
+  launch(p, x);
 }
 
 }  // namespace wavefire

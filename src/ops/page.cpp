@@ -1,72 +1,135 @@
 #include "wavefire/page.h"
 
-#include <cstring>
+#include <vector>
 
+#include "device/cpu/levels.h"
 #include "device/cpu/parallel.h"
 #include "ops/rows.h"
 
 namespace wavefire {
 namespace {
 
-constexpr const char* append_operation = "append_paged_kv_cache";
-
-/// Pages of one tensor: strides in bytes.
-struct Cache {
-  char* data;
-  std::int64_t page, slot, head, pages;
-
-  char* address(std::int64_t page_index, std::int64_t slot_index) const {
-    return data + page_index * page + slot_index * slot;
-  }
+/// Names for messages.
+struct Names {
+  const char* operation;
+  const char* rows[2];
+  const char* caches[2];
 };
+constexpr Names kv_names = {
+    "append_paged_kv_cache", {"append_key", "append_value"}, {"k_cache", "v_cache"}};
+constexpr Names mla_names = {
+    "append_paged_mla_kv_cache", {"append_ckv", "append_kpe"}, {"ckv_cache", "kpe_cache"}};
 
-Cache read_cache(const char* argument, const TensorView& view, const TensorView& rows,
-                 int page_size, KvLayout layout) {
-  const auto rule = core::check(append_operation, argument, view);
-  rule.defined().on_cpu().dtype(rows.dtype);
+/// rows [tokens, heads, dim] and pages of `layout`.
+kv_cache::Side read_side(const Names& names, int which, const TensorView& rows,
+                         const TensorView& cache, int page_size, KvLayout layout) {
+  const auto rule = core::check(names.operation, names.caches[which], cache);
   const bool nhd = layout == KvLayout::nhd;
+  rule.defined().on_cpu().dtype(rows.dtype);
   if (nhd) {
     rule.shape({-1, page_size, rows.shape[1], rows.shape[2]});
   } else {
     rule.shape({-1, rows.shape[1], page_size, rows.shape[2]});
   }
   rule.last_dim_contiguous().writable();
-  const std::int64_t size = size_of(view.dtype);
-  return {view.as<char>(), view.strides[0] * size, view.strides[nhd ? 1 : 2] * size,
-          view.strides[nhd ? 2 : 1] * size, view.shape[0]};
+  const std::int64_t size = size_of(rows.dtype);
+  kv_cache::Side side;
+  side.rows = rows.as<const char>();
+  side.cache = cache.as<char>();
+  side.row_token = rows.strides[0] * size;
+  side.row_head = rows.strides[1] * size;
+  side.cache_page = cache.strides[0] * size;
+  side.cache_slot = cache.strides[nhd ? 1 : 2] * size;
+  side.cache_head = cache.strides[nhd ? 2 : 1] * size;
+  side.heads = rows.shape[1];
+  side.bytes = rows.shape[2] * size;
+  if (side.row_head == side.bytes && side.cache_head == side.bytes) {  // one piece
+    side.bytes *= side.heads;
+    side.heads = 1;
+  }
+  return side;
 }
 
 /// Page and slot of a token; throws for one that has no page.
-struct Place {
-  std::int64_t page, slot;
-};
-
-Place place_of(const PageTable& pages, std::int64_t token, std::int64_t request,
-               std::int64_t position, std::int64_t pool) {
-  core::require(request < pages.indptr.shape[0] - 1, append_operation, "batch_indices",
-                core::join(request, " at ", token),
-                core::join("-1 (padding) to ", pages.indptr.shape[0] - 2));
+kv_cache::Place place_of(const Names& names, const PageTable& pages, std::int64_t token,
+                         std::int64_t request, std::int64_t position, std::int64_t pool) {
+  const std::int64_t requests = pages.indptr.shape[0] - 1;
+  if (request >= requests) {
+    core::fail_argument(names.operation, "batch_indices", core::join(request, " at ", token),
+                        core::join("-1 (padding) to ", requests - 1));
+  }
   const std::int64_t first = ops::read_int(pages.indptr, request);
   const std::int64_t capacity =
       (ops::read_int(pages.indptr, request + 1) - first) * pages.page_size;
-  core::require(
-      position >= 0 && position < capacity, append_operation, "positions",
-      core::join(position, " at ", token),
-      core::join("0 to ", capacity - 1, ", what the pages of request ", request, " hold"));
+  if (position < 0 || position >= capacity) {
+    core::fail_argument(
+        names.operation, "positions", core::join(position, " at ", token),
+        core::join("0 to ", capacity - 1, ", what the pages of request ", request, " hold"));
+  }
   const std::int64_t page = ops::read_int(pages.indices, first + position / pages.page_size);
-  core::require(page >= 0 && page < pool, append_operation, "kv_indices", page,
-                core::join("0 to ", pool - 1, ", the pages of the cache"));
+  if (page < 0 || page >= pool) {
+    core::fail_argument(names.operation, "kv_indices", core::join(page),
+                        core::join("0 to ", pool - 1, ", the pages of the cache"));
+  }
   return {page, position % pages.page_size};
 }
 
-void copy_rows(const TensorView& rows, std::int64_t token, const Cache& cache, const Place& place) {
-  const std::int64_t size = size_of(rows.dtype);
-  const std::size_t bytes = static_cast<std::size_t>(rows.shape[2] * size);
-  const char* from = rows.as<const char>() + token * rows.strides[0] * size;
-  char* to = cache.address(place.page, place.slot);
-  for (std::int64_t head = 0; head < rows.shape[1]; ++head) {
-    std::memcpy(to + head * cache.head, from + head * rows.strides[1] * size, bytes);
+void check_tables(const Names& names, std::int64_t tokens, const TensorView& batch_indices,
+                  const TensorView& positions, const PageTable& pages) {
+  const auto check_index = [&](const char* argument, const TensorView& view) {
+    core::check(names.operation, argument, view).defined().on_cpu().dtype(DType::i32);
+    core::check(names.operation, argument, view).shape({tokens});
+  };
+  check_index("batch_indices", batch_indices);
+  check_index("positions", positions);
+  const std::int64_t entries = ops::check_indptr(names.operation, "kv_indptr", pages.indptr);
+  core::check(names.operation, "kv_indices", pages.indices)
+      .defined()
+      .on_cpu()
+      .dtype(DType::i32)
+      .rank(1);
+  core::require(pages.indices.shape[0] >= entries, names.operation, "kv_indices",
+                to_string(pages.indices), core::join("at least ", entries, " entries"));
+  core::require(pages.page_size >= 1, names.operation, "page_size", pages.page_size, "1 or more");
+}
+
+/// `rows` and `caches` as read_side takes them.
+void append(const Names& names, const TensorView (&rows)[2], const TensorView& batch_indices,
+            const TensorView& positions, const TensorView (&caches)[2], const PageTable& pages,
+            KvLayout layout) {
+  const std::int64_t tokens = rows[0].shape[0];
+  check_tables(names, tokens, batch_indices, positions, pages);
+  kv_cache::AppendParams p;
+  std::int64_t bytes = 0;
+  for (int i = 0; i < 2; ++i) {
+    p.side[i] = read_side(names, i, rows[i], caches[i], pages.page_size, layout);
+    bytes += p.side[i].bytes * p.side[i].heads;
   }
+  const std::int64_t pool = std::min(caches[0].shape[0], caches[1].shape[0]);
+  std::vector<kv_cache::Place> places(static_cast<std::size_t>(tokens));
+  for (std::int64_t i = 0; i < tokens; ++i) {  // all of them before the first is written
+    const std::int64_t request = ops::read_int(batch_indices, i);
+    if (request < 0) continue;
+    places[static_cast<std::size_t>(i)] =
+        place_of(names, pages, i, request, ops::read_int(positions, i), pool);
+  }
+  p.places = places.data();
+  p.stream = ops::leaves_caches(tokens * bytes);
+  const cpu::RowKernels& kernels = cpu::row_kernels();
+  cpu::parallel_ranges(
+      tokens, ops::rows_per_task(bytes),
+      [&](std::int64_t begin, std::int64_t end) { kernels.append(p, begin, end); });
+}
+
+/// A tensor with an axis of extent 1 put in front of the last one.
+TensorView with_one_head(TensorView view) {
+  const int last = view.rank - 1;
+  view.shape[last + 1] = view.shape[last];
+  view.strides[last + 1] = view.strides[last];
+  view.shape[last] = 1;
+  view.strides[last] = view.shape[last + 1];
+  ++view.rank;
+  return view;
 }
 
 }  // namespace
@@ -75,51 +138,36 @@ void append_paged_kv_cache(const TensorView& key, const TensorView& value,
                            const TensorView& batch_indices, const TensorView& positions,
                            const TensorView& k_cache, const TensorView& v_cache,
                            const PageTable& pages, KvLayout layout) {
-  core::check(append_operation, "append_key", key).defined().on_cpu().rank(3).last_dim_contiguous();
-  core::check(append_operation, "append_value", value)
+  core::check(kv_names.operation, "append_key", key)
+      .defined()
+      .on_cpu()
+      .rank(3)
+      .last_dim_contiguous();
+  core::check(kv_names.operation, "append_value", value)
       .defined()
       .on_cpu()
       .dtype(key.dtype)
       .shape({key.shape[0], key.shape[1], -1})
       .last_dim_contiguous();
-  const std::int64_t tokens = key.shape[0];
-  core::check(append_operation, "batch_indices", batch_indices)
+  append(kv_names, {key, value}, batch_indices, positions, {k_cache, v_cache}, pages, layout);
+}
+
+void append_paged_mla_kv_cache(const TensorView& ckv, const TensorView& kpe,
+                               const TensorView& batch_indices, const TensorView& positions,
+                               const TensorView& ckv_cache, const TensorView& kpe_cache,
+                               const PageTable& pages) {
+  const char* operation = mla_names.operation;
+  core::check(operation, "append_ckv", ckv).defined().on_cpu().rank(2).last_dim_contiguous();
+  core::check(operation, "append_kpe", kpe)
       .defined()
       .on_cpu()
-      .dtype(DType::i32)
-      .shape({tokens});
-  core::check(append_operation, "positions", positions)
-      .defined()
-      .on_cpu()
-      .dtype(DType::i32)
-      .shape({tokens});
-  const std::int64_t entries = ops::check_indptr(append_operation, "kv_indptr", pages.indptr);
-  core::check(append_operation, "kv_indices", pages.indices)
-      .defined()
-      .on_cpu()
-      .dtype(DType::i32)
-      .rank(1);
-  core::require(pages.indices.shape[0] >= entries, append_operation, "kv_indices", pages.indices,
-                core::join("at least ", entries, " entries"));
-  core::require(pages.page_size >= 1, append_operation, "page_size", pages.page_size, "1 or more");
-  const Cache k = read_cache("k_cache", k_cache, key, pages.page_size, layout);
-  const Cache v = read_cache("v_cache", v_cache, value, pages.page_size, layout);
-  const std::int64_t pool = std::min(k.pages, v.pages);
-  const auto place = [&](std::int64_t i) {
-    return place_of(pages, i, ops::read_int(batch_indices, i), ops::read_int(positions, i), pool);
-  };
-  for (std::int64_t i = 0; i < tokens; ++i) {  // all of them before the first is written
-    if (ops::read_int(batch_indices, i) >= 0) place(i);
-  }
-  cpu::parallel_ranges(tokens, ops::rows_per_task(2 * key.shape[1] * key.shape[2]),
-                       [&](std::int64_t begin, std::int64_t end) {
-                         for (std::int64_t i = begin; i < end; ++i) {
-                           if (ops::read_int(batch_indices, i) < 0) continue;
-                           const Place at = place(i);
-                           copy_rows(key, i, k, at);
-                           copy_rows(value, i, v, at);
-                         }
-                       });
+      .dtype(ckv.dtype)
+      .shape({ckv.shape[0], -1})
+      .last_dim_contiguous();
+  core::check(operation, "ckv_cache", ckv_cache).defined().rank(3);
+  core::check(operation, "kpe_cache", kpe_cache).defined().rank(3);
+  append(mla_names, {with_one_head(ckv), with_one_head(kpe)}, batch_indices, positions,
+         {with_one_head(ckv_cache), with_one_head(kpe_cache)}, pages, KvLayout::nhd);
 }
 
 void batch_indices_positions(const TensorView& append_indptr, const TensorView& seq_lens,
@@ -146,9 +194,11 @@ void batch_indices_positions(const TensorView& append_indptr, const TensorView& 
     const std::int64_t begin = ops::read_int(append_indptr, b),
                        end = ops::read_int(append_indptr, b + 1);
     const std::int64_t first = ops::read_int(seq_lens, b) - (end - begin);
-    core::require(first >= 0, operation, "seq_lens",
-                  core::join(ops::read_int(seq_lens, b), " at ", b),
-                  core::join("at least the ", end - begin, " tokens appended to that request"));
+    if (first < 0) {
+      core::fail_argument(
+          operation, "seq_lens", core::join(ops::read_int(seq_lens, b), " at ", b),
+          core::join("at least the ", end - begin, " tokens appended to that request"));
+    }
   }
   for (std::int64_t b = 0; b < batch; ++b) {
     const std::int64_t begin = ops::read_int(append_indptr, b),

@@ -76,9 +76,11 @@ void launch(const TensorView& q, const TensorView& k, const TensorView& position
   std::vector<i64> at(static_cast<std::size_t>(tokens));
   for (std::int64_t i = 0; i < tokens; ++i) {
     at[static_cast<std::size_t>(i)] = ops::read_int(positions, i);
-    core::require(at[static_cast<std::size_t>(i)] >= 0 && at[static_cast<std::size_t>(i)] < limit,
-                  operation, "positions", core::join(at[static_cast<std::size_t>(i)], " at ", i),
-                  core::join("0 to ", limit - 1));
+    const std::int64_t position = at[static_cast<std::size_t>(i)];
+    if (position < 0 || position >= limit) {
+      core::fail_argument(operation, "positions", core::join(position, " at ", i),
+                          core::join("0 to ", limit - 1));
+    }
   }
   p.positions = at.data();
   const cpu::RowKernels& kernels = cpu::row_kernels();

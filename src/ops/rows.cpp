@@ -10,8 +10,10 @@ std::int64_t check_indptr(const char* operation, const char* argument, const Ten
                 "0 as the first entry");
   for (std::int64_t i = 1; i < view.shape[0]; ++i) {
     const std::int64_t entry = read_int(view, i);
-    core::require(entry >= before, operation, argument,
-                  core::join(entry, " at ", i, " after ", before), "entries that do not decrease");
+    if (entry < before) {
+      core::fail_argument(operation, argument, core::join(entry, " at ", i, " after ", before),
+                          "entries that do not decrease");
+    }
     before = entry;
   }
   return before;

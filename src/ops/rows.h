@@ -17,6 +17,12 @@ inline std::int64_t rows_per_task(std::int64_t width) {
   return std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(width, 1));
 }
 
+/// Results this large leave the caches before anybody reads them: they are written past them.
+inline bool leaves_caches(std::int64_t bytes) { return bytes >= std::int64_t{16} << 20; }
+inline bool leaves_caches(const TensorView& out) {
+  return leaves_caches(out.size() * size_of(out.dtype));
+}
+
 /// Reads element i of an i32 or i64 tensor of rank 1.
 inline std::int64_t read_int(const TensorView& view, std::int64_t i) {
   const std::int64_t at = i * view.strides[0];

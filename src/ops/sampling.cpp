@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <cmath>
-#include <limits>
+#include <optional>
 #include <vector>
 
 #include "device/cpu/levels.h"
@@ -13,8 +13,6 @@
 namespace wavefire {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-
 void check_matrix(const char* operation, const char* argument, const TensorView& view) {
   core::check(operation, argument, view)
       .defined()
@@ -22,43 +20,61 @@ void check_matrix(const char* operation, const char* argument, const TensorView&
       .one_of({DType::f32, DType::f16, DType::bf16})
       .rank(2)
       .last_dim_contiguous();
-  core::require(view.shape[1] >= 1, operation, argument, view, "a vocabulary of at least 1");
+  core::require(view.shape[1] >= 1, operation, argument, to_string(view),
+                "a vocabulary of at least 1");
 }
 
-/// Reads a row parameter once, checked against what it may be.
+/// What a row parameter may be: for all rows, and for one of them.
+struct Accepted {
+  const char* text;
+  bool (*value)(double);
+  bool (*row)(double);
+};
+
+bool is_whole(double k) { return k == std::floor(k) && std::isfinite(k); }
+bool is_share(double p) { return p >= 0 && p <= 1; }
+bool is_positive_share(double p) { return p > 0 && p <= 1; }
+bool is_positive(double t) { return std::isfinite(t) && t > 0; }
+bool is_count(double k) { return is_whole(k) && k >= 1; }
+
+constexpr Accepted any_count = {"1 or more", [](double k) { return is_whole(k) && k >= 0; },
+                                is_count};  // 0 for all rows: no such filter
+constexpr Accepted count = {"1 or more", is_count, is_count};
+constexpr Accepted mass = {"a number in (0, 1]", is_positive_share, is_positive_share};
+constexpr Accepted share = {"a number in [0, 1]", is_share, is_share};
+constexpr Accepted positive = {"a positive finite number", is_positive, is_positive};
+
+/// A row parameter, checked against what it may be.
 class Parameter {
  public:
-  template <class Accept>
   Parameter(const char* operation, const char* argument, const RowParameter& parameter,
-            std::int64_t rows, const char* accepted, Accept accept)
-      : values_(parameter.rows.defined() ? static_cast<std::size_t>(rows) : 1, parameter.value) {
-    if (parameter.rows.defined()) {
-      core::check(operation, argument, parameter.rows)
-          .on_cpu()
-          .one_of({DType::f32, DType::i32, DType::i64})
-          .shape({rows});
-      for (std::int64_t i = 0; i < rows; ++i)
-        values_[static_cast<std::size_t>(i)] = read(parameter.rows, i);
+            std::int64_t rows, const Accepted& accepted)
+      : value_(parameter.value), rows_(parameter.rows) {
+    if (!rows_.defined()) {
+      core::require(accepted.value(value_), operation, argument, value_, accepted.text);
+      return;
     }
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      core::require(accept(values_[i]), operation, argument,
-                    parameter.rows.defined() ? std::string(core::join(values_[i], " at ", i))
-                                             : std::string(core::join(values_[i])),
-                    accepted);
+    core::check(operation, argument, rows_)
+        .on_cpu()
+        .one_of({DType::f32, DType::i32, DType::i64})
+        .shape({rows});
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const double value = (*this)[i];
+      if (!accepted.row(value)) {
+        core::fail_argument(operation, argument, core::join(value, " at ", i), accepted.text);
+      }
     }
   }
 
   double operator[](std::int64_t row) const {
-    return values_[values_.size() == 1 ? 0 : static_cast<std::size_t>(row)];
+    if (!rows_.defined()) return value_;
+    if (rows_.dtype != DType::f32) return static_cast<double>(ops::read_int(rows_, row));
+    return double{rows_.as<const float>()[row * rows_.strides[0]]};
   }
 
  private:
-  static double read(const TensorView& view, std::int64_t i) {
-    if (view.dtype == DType::f32) return double{view.as<const float>()[i * view.strides[0]]};
-    return static_cast<double>(ops::read_int(view, i));
-  }
-
-  std::vector<double> values_;
+  double value_;
+  TensorView rows_;
 };
 
 struct FilterParameters {
@@ -66,81 +82,100 @@ struct FilterParameters {
   bool top_k_first;
 
   FilterParameters(const char* operation, const SamplingFilters& filters, std::int64_t rows)
-      : top_k(operation, "top_k", filters.top_k, rows, "1 or more (0: all)",
-              [](double k) { return k >= 0 && k == std::floor(k); }),
-        top_p(operation, "top_p", filters.top_p, rows, "a number in (0, 1]",
-              [](double p) { return p > 0 && p <= 1; }),
-        min_p(operation, "min_p", filters.min_p, rows, "a number in [0, 1]",
-              [](double p) { return p >= 0 && p <= 1; }),
+      : top_k(operation, "top_k", filters.top_k, rows, any_count),
+        top_p(operation, "top_p", filters.top_p, rows, mass),
+        min_p(operation, "min_p", filters.min_p, rows, share),
         top_k_first(filters.top_k_first) {}
 
   sampling::Filter operator[](std::int64_t row) const {
-    return {static_cast<i64>(top_k[row]), static_cast<float>(top_p[row]),
-            static_cast<float>(min_p[row]), top_k_first};
+    return {static_cast<i64>(top_k[row]), top_p[row], static_cast<float>(min_p[row]), top_k_first};
   }
 };
 
-/// Memory of one thread: a row as float32, selection scratch, the histogram.
-struct RowMemory {
-  explicit RowMemory(std::int64_t vocabulary)
-      : weights(static_cast<std::size_t>(vocabulary)),
-        scratch(static_cast<std::size_t>(vocabulary)) {}
-
-  std::vector<float> weights, scratch;
-  sampling::Histogram histogram;
-};
-
-const char* row_of(const TensorView& view, std::int64_t row) {
-  return view.as<const char>() + row * view.strides[0] * size_of(view.dtype);
+sampling::Row row_of(const TensorView& view, std::int64_t row, bool logits = false,
+                     double temperature = 1) {
+  return {view.as<const char>() + row * view.strides[0] * size_of(view.dtype), view.dtype,
+          view.shape[1], logits, static_cast<float>(temperature)};
 }
-char* row_of_output(const TensorView& view, std::int64_t row) {
+char* output_row(const TensorView& view, std::int64_t row) {
   return view.as<char>() + row * view.strides[0] * size_of(view.dtype);
 }
 
-struct RowMass {
-  double total;
-  float maximum;
-  bool valid;
-};
-
-/// The row as float32 weights, with their mass. Not valid: NaN, infinite, negative, or no mass.
-RowMass read_weights(const TensorView& view, std::int64_t row, bool logits, float temperature,
-                     RowMemory& memory) {
-  const cpu::RowKernels& kernels = cpu::row_kernels();
-  const std::int64_t size = view.shape[1];
-  float* weights = memory.weights.data();
-  kernels.widen(view.dtype, row_of(view, row), size, weights);
-  const float maximum = kernels.maximum(weights, size);
-  if (logits) {
-    if (!std::isfinite(maximum)) return {0, 0, false};
-    return {kernels.exponentials(weights, size, maximum, temperature, weights), 1.f, true};
-  }
-  bool negative = false;
-  for (std::int64_t i = 0; i < size; ++i) negative |= weights[i] < 0;
-  const double total = kernels.total(weights, size);
-  return {total, maximum, std::isfinite(maximum) && !negative && total > 0};
+/// A thread's memory, kept for the next call.
+sampling::Buffers buffers_for(std::int64_t vocabulary) {
+  thread_local std::vector<float> memory;
+  const auto size = static_cast<std::size_t>(vocabulary + sampling::buffer_slack);
+  if (memory.size() < 2 * size) memory.resize(2 * size);
+  return {memory.data(), memory.data() + size};
 }
 
-[[noreturn]] void fail_row(const char* operation, const char* argument, std::int64_t row) {
-  core::fail_argument(operation, argument,
-                      core::join("NaN, infinite, negative or without mass in row ", row),
-                      "rows of finite weights with some mass (or ask for 'valid')");
-}
-
-/// Calls f(row, memory) for every row, in parallel. A row's work is long: one is a task.
+/// Calls f(row, buffers) for every row, in parallel.
 template <class F>
 void for_rows(std::int64_t rows, std::int64_t vocabulary, F f) {
   cpu::parallel_ranges(rows, ops::rows_per_task(vocabulary * 4),
                        [&](std::int64_t begin, std::int64_t end) {
-                         RowMemory memory(vocabulary);
-                         for (std::int64_t row = begin; row < end; ++row) f(row, memory);
+                         const sampling::Buffers buffers = buffers_for(vocabulary);
+                         for (std::int64_t row = begin; row < end; ++row) f(row, buffers);
                        });
 }
 
-void note_first(std::atomic<std::int64_t>& first, std::int64_t row) {
-  std::int64_t seen = first.load();
-  while ((seen < 0 || row < seen) && !first.compare_exchange_weak(seen, row)) {
+/// The first of the rows that cannot be used.
+class BadRow {
+ public:
+  void note(std::int64_t row) {
+    std::int64_t seen = first_.load();
+    while ((seen < 0 || row < seen) && !first_.compare_exchange_weak(seen, row)) {
+    }
   }
+  void require_none(const char* operation, const char* argument, const char* what,
+                    const char* accepted) const {
+    if (first_ < 0) return;
+    core::fail_argument(operation, argument, core::join(what, " in row ", first_.load()), accepted);
+  }
+
+ private:
+  std::atomic<std::int64_t> first_{-1};
+};
+
+constexpr const char* bad_weights = "NaN, infinite, negative or without mass";
+
+void check_samples(const char* operation, const SamplingInput& input, std::int64_t count,
+                   const RandomNumbers& random, const TensorView& samples,
+                   const TensorView& valid) {
+  const std::int64_t rows = input.weights.shape[0];
+  for (std::int64_t i = 0; input.indices.defined() && i < count; ++i) {
+    const std::int64_t row = ops::read_int(input.indices, i);
+    if (row < 0 || row >= rows) {
+      core::fail_argument(operation, "indices", core::join(row, " at ", i),
+                          core::join("0 to ", rows - 1));
+    }
+  }
+  const auto check_keys = [&](const char* argument, const TensorView& keys) {
+    if (keys.defined()) {
+      core::check(operation, argument, keys).on_cpu().dtype(DType::i64).shape({count});
+    }
+  };
+  check_keys("seed", random.seeds);
+  check_keys("offset", random.offsets);
+  core::check(operation, "samples", samples)
+      .defined()
+      .on_cpu()
+      .one_of({DType::i32, DType::i64})
+      .shape({count})
+      .writable();
+  if (valid.defined()) {
+    core::check(operation, "valid", valid).on_cpu().dtype(DType::b1).shape({count}).writable();
+  }
+}
+
+double uniform_of(const RandomNumbers& random, std::int64_t sample) {
+  const auto key = [&](const TensorView& keys, std::uint64_t value) {
+    return keys.defined() ? static_cast<std::uint64_t>(ops::read_int(keys, sample)) : value;
+  };
+  const auto row = random.seeds.defined() ? 0 : static_cast<std::uint64_t>(sample);
+  const math::Philox words =
+      math::philox(key(random.seeds, random.seed), key(random.offsets, random.offset), row);
+  return math::to_uniform(words.word[0], words.word[1]);
 }
 
 }  // namespace
@@ -157,23 +192,16 @@ void softmax(const TensorView& logits, const RowParameter& temperature,
       .shape({rows, size})
       .last_dim_contiguous()
       .writable();
-  const Parameter temperatures(operation, "temperature", temperature, rows,
-                               "a positive finite number",
-                               [](double t) { return std::isfinite(t) && t > 0; });
+  const Parameter temperatures(operation, "temperature", temperature, rows, positive);
   const cpu::RowKernels& kernels = cpu::row_kernels();
-  for_rows(rows, size, [&](std::int64_t row, RowMemory& memory) {
-    float* out = reinterpret_cast<float*>(row_of_output(probabilities, row));
-    kernels.widen(logits.dtype, row_of(logits, row), size, memory.weights.data());
-    const float maximum = kernels.maximum(memory.weights.data(), size);
-    const double sum = kernels.exponentials(memory.weights.data(), size, maximum,
-                                            static_cast<float>(temperatures[row]), out);
-    const float factor = static_cast<float>(1 / sum);
-    for (std::int64_t i = 0; i < size; ++i) out[i] *= factor;
+  for_rows(rows, size, [&](std::int64_t row, const sampling::Buffers& buffers) {
+    kernels.softmax(row_of(logits, row, true, temperatures[row]), buffers,
+                    reinterpret_cast<float*>(output_row(probabilities, row)));
   });
 }
 
-void sample(const SamplingInput& input, const SamplingFilters& filters, std::uint64_t seed,
-            std::uint64_t offset, const TensorView& samples, const TensorView& valid) {
+void sample(const SamplingInput& input, const SamplingFilters& filters, const RandomNumbers& random,
+            const TensorView& samples, const TensorView& valid) {
   constexpr const char* operation = "sampling";
   const char* argument = input.logits ? "logits" : "probs";
   check_matrix(operation, argument, input.weights);
@@ -182,43 +210,27 @@ void sample(const SamplingInput& input, const SamplingFilters& filters, std::uin
     core::check(operation, "indices", indices).on_cpu().one_of({DType::i32, DType::i64}).rank(1);
   }
   const std::int64_t count = indices.defined() ? indices.shape[0] : input.weights.shape[0];
-  for (std::int64_t i = 0; indices.defined() && i < count; ++i) {
-    const std::int64_t row = ops::read_int(indices, i);
-    core::require(row >= 0 && row < input.weights.shape[0], operation, "indices",
-                  core::join(row, " at ", i), core::join("0 to ", input.weights.shape[0] - 1));
-  }
-  core::check(operation, "samples", samples)
-      .defined()
-      .on_cpu()
-      .one_of({DType::i32, DType::i64})
-      .shape({count})
-      .writable();
-  if (valid.defined())
-    core::check(operation, "valid", valid).on_cpu().dtype(DType::b1).shape({count}).writable();
+  check_samples(operation, input, count, random, samples, valid);
   const FilterParameters parameters(operation, filters, count);
   const cpu::RowKernels& kernels = cpu::row_kernels();
-  const std::int64_t size = input.weights.shape[1];
-  std::vector<std::int64_t> drawn(static_cast<std::size_t>(count));
-  std::vector<std::uint8_t> good(static_cast<std::size_t>(count));
-  std::atomic<std::int64_t> first_bad{-1};
-  for_rows(count, size, [&](std::int64_t i, RowMemory& memory) {
+  std::vector<std::int64_t> drawn(static_cast<std::size_t>(count));  // -1: not valid
+  BadRow bad;
+  for_rows(count, input.weights.shape[1], [&](std::int64_t i, const sampling::Buffers& buffers) {
     const std::int64_t row = indices.defined() ? ops::read_int(indices, i) : i;
-    const RowMass mass = read_weights(input.weights, row, input.logits, 1.f, memory);
-    good[static_cast<std::size_t>(i)] = mass.valid ? 1 : 0;
-    if (!mass.valid) return note_first(first_bad, row);
-    const float* weights = memory.weights.data();
-    const float threshold =
-        kernels.filter_threshold(weights, size, mass.total, mass.maximum, parameters[i],
-                                 memory.scratch.data(), memory.histogram);
-    const float uniform =
-        math::to_uniform(math::philox(seed, offset, static_cast<std::uint64_t>(i)).word[0]);
-    drawn[static_cast<std::size_t>(i)] = kernels.draw(weights, size, threshold, uniform);
+    i64 token;
+    const bool good = kernels.sample(row_of(input.weights, row, input.logits), parameters[i],
+                                     uniform_of(random, i), buffers, token);
+    drawn[static_cast<std::size_t>(i)] = good ? token : -1;
+    if (!good) bad.note(row);
   });
-  if (!valid.defined() && first_bad >= 0) fail_row(operation, argument, first_bad);
+  if (!valid.defined()) {
+    bad.require_none(operation, argument, bad_weights,
+                     "rows of finite weights with some mass (or ask for 'valid')");
+  }
   for (std::int64_t i = 0; i < count; ++i) {
-    ops::write_int(samples, i, drawn[static_cast<std::size_t>(i)]);
-    if (valid.defined())
-      valid.as<std::uint8_t>()[i * valid.strides[0]] = good[static_cast<std::size_t>(i)];
+    const std::int64_t token = drawn[static_cast<std::size_t>(i)];
+    ops::write_int(samples, i, std::max<std::int64_t>(token, 0));
+    if (valid.defined()) valid.as<std::uint8_t>()[i * valid.strides[0]] = token >= 0 ? 1 : 0;
   }
 }
 
@@ -231,28 +243,14 @@ void renormalize(const TensorView& probabilities, const SamplingFilters& filters
   core::check(operation, "out", out).shape({rows, size}).writable();
   const FilterParameters parameters(operation, filters, rows);
   const cpu::RowKernels& kernels = cpu::row_kernels();
-  std::atomic<std::int64_t> first_bad{-1};
-  for_rows(rows, size, [&](std::int64_t row, RowMemory& memory) {
-    const RowMass mass = read_weights(probabilities, row, false, 1.f, memory);
-    if (!mass.valid) return note_first(first_bad, row);
-  });
-  if (first_bad >= 0) fail_row(operation, "probs", first_bad);
-  for_rows(rows, size, [&](std::int64_t row, RowMemory& memory) {
-    const RowMass mass = read_weights(probabilities, row, false, 1.f, memory);
-    float* weights = memory.weights.data();
-    const float threshold =
-        kernels.filter_threshold(weights, size, mass.total, mass.maximum, parameters[row],
-                                 memory.scratch.data(), memory.histogram);
-    double kept = 0;
-    for (std::int64_t i = 0; i < size; ++i) {
-      if (weights[i] < threshold) weights[i] = 0;
-      kept += double{weights[i]};
+  BadRow bad;
+  for_rows(rows, size, [&](std::int64_t row, const sampling::Buffers& buffers) {
+    if (!kernels.renormalize(row_of(probabilities, row), parameters[row], buffers, out.dtype,
+                             output_row(out, row))) {
+      bad.note(row);
     }
-    const double factor = 1 / kept;
-    for (std::int64_t i = 0; i < size; ++i)
-      weights[i] = static_cast<float>(double{weights[i]} * factor);
-    kernels.narrow(out.dtype, weights, size, row_of_output(out, row));
   });
+  bad.require_none(operation, "probs", bad_weights, "rows of finite weights with some mass");
 }
 
 void mask_logits(const TensorView& logits, const RowParameter& top_k, const TensorView& out) {
@@ -261,28 +259,16 @@ void mask_logits(const TensorView& logits, const RowParameter& top_k, const Tens
   const std::int64_t rows = logits.shape[0], size = logits.shape[1];
   check_matrix(operation, "out", out);
   core::check(operation, "out", out).dtype(logits.dtype).shape({rows, size}).writable();
-  const Parameter count(operation, "top_k", top_k, rows, "1 or more",
-                        [](double k) { return k >= 1 && k == std::floor(k); });
+  const Parameter counts(operation, "top_k", top_k, rows, count);
   const cpu::RowKernels& kernels = cpu::row_kernels();
-  std::atomic<std::int64_t> first_bad{-1};
-  for_rows(rows, size, [&](std::int64_t row, RowMemory& memory) {
-    kernels.widen(logits.dtype, row_of(logits, row), size, memory.weights.data());
-    if (std::isnan(kernels.maximum(memory.weights.data(), size))) note_first(first_bad, row);
-  });
-  if (first_bad >= 0) fail_row(operation, "logits", first_bad);
-  for_rows(rows, size, [&](std::int64_t row, RowMemory& memory) {
-    float* values = memory.weights.data();
-    kernels.widen(logits.dtype, row_of(logits, row), size, values);
-    const auto k = static_cast<i64>(count[row]);
-    if (k < size) {
-      const float threshold = kernels.select_threshold(values, size, false, k, 0, -infinity,
-                                                       memory.scratch.data(), memory.histogram);
-      for (std::int64_t i = 0; i < size; ++i) {
-        if (values[i] < threshold) values[i] = -infinity;
-      }
+  BadRow bad;
+  for_rows(rows, size, [&](std::int64_t row, const sampling::Buffers& buffers) {
+    if (!kernels.mask(row_of(logits, row), static_cast<i64>(counts[row]), buffers,
+                      output_row(out, row))) {
+      bad.note(row);
     }
-    kernels.narrow(out.dtype, values, size, row_of_output(out, row));
   });
+  bad.require_none(operation, "logits", "NaN", "rows without NaN");
 }
 
 }  // namespace wavefire

@@ -118,8 +118,9 @@ TEST(Philox, KnownAnswers) {
 }
 
 TEST(Philox, UniformsLieInsideTheOpenInterval) {
-  EXPECT_GT(math::to_uniform(0), 0.f);
-  EXPECT_LT(math::to_uniform(~0u), 1.f);
+  EXPECT_EQ(math::to_uniform(0, 0), 0x1p-53);
+  EXPECT_EQ(math::to_uniform(~0u, ~0u), 1 - 0x1p-53);
+  EXPECT_EQ(math::to_uniform(1u << 31, 0), 0.5 + 0x1p-53);
 }
 
 }  // namespace

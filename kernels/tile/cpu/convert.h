@@ -34,6 +34,19 @@ WF_DEVICE void store_as(void* p, Vec a) {
   }
 }
 
+/// The same past the caches; `p` lies at a multiple of what is written.
+template <DType dtype>
+WF_DEVICE void stream_as(void* p, Vec a) {
+  if constexpr (dtype == DType::f32) {
+    stream_f32(p, a);
+  } else if constexpr (dtype == DType::f16) {
+    stream_f16(p, a);
+  } else {
+    static_assert(dtype == DType::bf16);
+    stream_bf16(p, a);
+  }
+}
+
 /// The first `count` elements, 0 <= count < vec_width; the rest of the result is zero. Reads no
 /// byte beyond them.
 template <DType dtype>

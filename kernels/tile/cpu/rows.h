@@ -7,6 +7,7 @@ WF_NAMESPACE_BEGIN(tile)
 
 struct CpuRows {
   using Element = Vec;
+  static constexpr int pack = 8;  // elements that are worked on side by side
 
   /// Calls f(column, count) for parts of up to one element's width.
   template <class F>
@@ -16,24 +17,73 @@ struct CpuRows {
     if (column < width) f(column, static_cast<int>(width - column));
   }
 
+  /// The sum of a row's terms; f(column, count, partial) adds some to `partial` and returns it.
+  /// Four partial sums, since one would wait for itself.
+  template <class F>
+  WF_DEVICE static float sum_columns(i64 width, F&& f) {
+    const Vec zero = ElementTraits<Vec>::splat(0.f);
+    Vec a = zero, b = zero, c = zero, d = zero;
+    i64 column = 0;
+    for (; column + 4 * vec_width <= width; column += 4 * vec_width) {
+      a = f(column, vec_width, a);
+      b = f(column + vec_width, vec_width, b);
+      c = f(column + 2 * vec_width, vec_width, c);
+      d = f(column + 3 * vec_width, vec_width, d);
+    }
+    for (; column + vec_width <= width; column += vec_width) a = f(column, vec_width, a);
+    if (column < width) b = f(column, static_cast<int>(width - column), b);
+    return reduce_add((a + b) + (c + d));
+  }
+
   /// `count` values from `column` on; the rest of the element is zero.
   template <DType dtype>
   WF_DEVICE static Vec load(const void* row, i64 column, int count) {
     const u8* p = static_cast<const u8*>(row) + column * size_of(dtype);
     return count == vec_width ? load_as<dtype>(p) : load_first_as<dtype>(p, count);
   }
-  template <DType dtype>
+  /// `stream`: past the caches; then `row` has to be `streamable`.
+  template <DType dtype, bool stream = false>
   WF_DEVICE static void store(void* row, i64 column, int count, Vec value) {
     u8* p = static_cast<u8*>(row) + column * size_of(dtype);
-    if (count == vec_width) {
-      store_as<dtype>(p, value);
-    } else {
+    if (count != vec_width) {
       store_first_as<dtype>(p, value, count);
+    } else if constexpr (stream) {
+      stream_as<dtype>(p, value);
+    } else {
+      store_as<dtype>(p, value);
     }
   }
+  /// Bytes as they are; streamed where `to` allows it.
+  WF_DEVICE static void copy(char* to, const char* from, i64 bytes, bool stream = false) {
+    i64 at = 0;
+    if constexpr (vec_width > 1) {
+      constexpr i64 size = vec_width * i64{sizeof(float)};
+      const auto load = [&] {
+        return ElementTraits<Vec>::load(reinterpret_cast<const float*>(from + at));
+      };
+      if (stream && streamable(to)) {
+        for (; at + size <= bytes; at += size) stream_f32(to + at, load());
+      }
+      for (; at + size <= bytes; at += size) {
+        ElementTraits<Vec>::store(reinterpret_cast<float*>(to + at), load());
+      }
+    }
+    if (at < bytes) __builtin_memcpy(to + at, from + at, static_cast<u64>(bytes - at));
+  }
+  WF_DEVICE static bool streamable(const void* row) {
+    return (reinterpret_cast<__UINTPTR_TYPE__>(row) & 63) == 0;
+  }
+  WF_DEVICE static void prefetch(const void* p, i64 bytes = 1) {
+    for (i64 i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const u8*>(p) + i);
+  }
+  /// Orders streamed rows before what follows.
+  WF_DEVICE static void finish_streaming() { stream_fence(); }
 
-  /// The sum over all lanes that hold the row.
-  WF_DEVICE static float total(Vec partial) { return reduce_add(partial); }
+  /// The values with those behind `count` replaced by `fill`.
+  WF_DEVICE static Vec fill_behind(Vec value, int count, float fill) {
+    if (count == vec_width) return value;
+    return select(lanes_from_bits((1u << count) - 1), value, ElementTraits<Vec>::splat(fill));
+  }
 };
 
 WF_NAMESPACE_END

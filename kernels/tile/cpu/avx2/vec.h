@@ -33,6 +33,8 @@ WF_DEVICE Vec fma(Vec a, Vec b, Vec c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}
 WF_DEVICE Vec min(Vec a, Vec b) { return {_mm256_min_ps(a.v, b.v)}; }
 WF_DEVICE Vec max(Vec a, Vec b) { return {_mm256_max_ps(a.v, b.v)}; }
 WF_DEVICE Vec abs(Vec a) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.f), a.v)}; }
+/// 1 / a to 14 bits or better: rcpps alone has 12.
+WF_DEVICE Vec reciprocal_short(Vec a) { return {_mm256_div_ps(_mm256_set1_ps(1.f), a.v)}; }
 WF_DEVICE Vec sqrt(Vec a) { return {_mm256_sqrt_ps(a.v)}; }
 WF_DEVICE IVec min(IVec a, IVec b) { return ints(_mm256_min_epi32(raw(a), raw(b))); }
 WF_DEVICE IVec max(IVec a, IVec b) { return ints(_mm256_max_epi32(raw(a), raw(b))); }
@@ -60,6 +62,8 @@ WF_DEVICE Vec from_bits(IVec a) { return {_mm256_castsi256_ps(raw(a))}; }
 WF_DEVICE IVec shift_right_logical(IVec a, int count) {
   return ints(_mm256_srli_epi32(raw(a), count));
 }
+
+WF_DEVICE Vec swap_pairs(Vec a) { return {_mm256_permute_ps(a.v, 0xb1)}; }
 
 WF_DEVICE float reduce_add(Vec a) {
   __m128 s = _mm_add_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
@@ -109,10 +113,64 @@ WF_DEVICE IVec round_to_bf16(Vec a) {
   const IVec rounded = shift_right_logical(bits + 0x7fff + (upper & 1), 16);
   return select(equal(a, a), rounded, upper | 0x40);
 }
-WF_DEVICE void store_bf16(void* p, Vec a) {
+WF_DEVICE __m128i pack_bf16(Vec a) {
   const __m256i h = raw(round_to_bf16(a));
-  const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(h, h), 0x08);
-  _mm_storeu_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+  return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(h, h), 0x08));
+}
+WF_DEVICE void store_bf16(void* p, Vec a) {
+  _mm_storeu_si128(static_cast<__m128i*>(p), pack_bf16(a));
+}
+
+// Stores past the caches, for results too large to stay there. `p` lies at a multiple of what is
+// stored; stream_fence() orders them before what follows.
+WF_DEVICE void stream_f32(void* p, Vec a) { _mm256_stream_ps(static_cast<float*>(p), a.v); }
+WF_DEVICE void stream_f16(void* p, Vec a) {
+  _mm_stream_si128(static_cast<__m128i*>(p),
+                   _mm256_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+WF_DEVICE void stream_bf16(void* p, Vec a) {
+  _mm_stream_si128(static_cast<__m128i*>(p), pack_bf16(a));
+}
+WF_DEVICE void stream_fence() { _mm_sfence(); }
+
+// Sums in double precision.
+struct Wide {
+  __m256d low, high;
+};
+struct WideSum {
+  __m256d low, high;
+};
+WF_DEVICE Wide widen(Vec a) {
+  return {_mm256_cvtps_pd(_mm256_castps256_ps128(a.v)),
+          _mm256_cvtps_pd(_mm256_extractf128_ps(a.v, 1))};
+}
+WF_DEVICE void add(WideSum& sum, Wide a) {
+  sum.low = _mm256_add_pd(sum.low, a.low);
+  sum.high = _mm256_add_pd(sum.high, a.high);
+}
+/// Adds the lanes of `keep`.
+WF_DEVICE void add(WideSum& sum, Wide a, Mask keep) {
+  const auto of = [](__m128i half) { return _mm256_castsi256_pd(_mm256_cvtepi32_epi64(half)); };
+  const __m256d low = of(_mm256_castsi256_si128(keep.v));
+  const __m256d high = of(_mm256_extracti128_si256(keep.v, 1));
+  add(sum, {_mm256_and_pd(a.low, low), _mm256_and_pd(a.high, high)});
+}
+WF_DEVICE double total(WideSum sum) {
+  double lanes[4];
+  _mm256_storeu_pd(lanes, _mm256_add_pd(sum.low, sum.high));
+  return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+}
+
+/// Writes the lanes of `keep` one after the other and returns how many; up to a whole element is
+/// overwritten.
+WF_DEVICE int compress_store(float* to, Vec a, Mask keep) {
+  float lanes[vec_width];
+  _mm256_storeu_ps(lanes, a.v);
+  int count = 0;
+  for (int bits = _mm256_movemask_ps(raw(keep)); bits != 0; bits &= bits - 1) {
+    to[count++] = lanes[__builtin_ctz(static_cast<unsigned>(bits))];
+  }
+  return count;
 }
 
 WF_DEVICE IVec load_words(const void* p) {

@@ -33,6 +33,8 @@ WF_DEVICE Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}
 WF_DEVICE Vec min(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }
 WF_DEVICE Vec max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
 WF_DEVICE Vec abs(Vec a) { return {_mm512_abs_ps(a.v)}; }
+/// 1 / a with a relative error of up to 2^-14.
+WF_DEVICE Vec reciprocal_short(Vec a) { return {_mm512_rcp14_ps(a.v)}; }
 WF_DEVICE Vec sqrt(Vec a) { return {_mm512_sqrt_ps(a.v)}; }
 WF_DEVICE IVec min(IVec a, IVec b) { return ints(_mm512_min_epi32(raw(a), raw(b))); }
 WF_DEVICE IVec max(IVec a, IVec b) { return ints(_mm512_max_epi32(raw(a), raw(b))); }
@@ -60,6 +62,15 @@ WF_DEVICE Vec from_bits(IVec a) { return {_mm512_castsi512_ps(raw(a))}; }
 WF_DEVICE IVec shift_right_logical(IVec a, int count) {
   return ints(_mm512_srli_epi32(raw(a), static_cast<unsigned>(count)));
 }
+
+WF_DEVICE Vec swap_pairs(Vec a) { return {_mm512_permute_ps(a.v, 0xb1)}; }
+
+WF_DEVICE Vec split_whole(Vec x, Vec& whole) {
+  const Vec rest = {_mm512_reduce_ps(x.v, 0)};  // nearest even; 0 for an infinity
+  whole = {_mm512_sub_ps(x.v, rest.v)};
+  return rest;
+}
+WF_DEVICE Vec scale_by_power(Vec a, Vec n) { return {_mm512_scalef_ps(a.v, n.v)}; }
 
 WF_DEVICE float reduce_add(Vec a) { return _mm512_reduce_add_ps(a.v); }
 WF_DEVICE float reduce_max(Vec a) { return _mm512_reduce_max_ps(a.v); }
@@ -103,8 +114,59 @@ WF_DEVICE IVec round_to_bf16(Vec a) {
   const IVec rounded = shift_right_logical(bits + 0x7fff + (upper & 1), 16);
   return select(equal(a, a), rounded, upper | 0x40);
 }
+/// The same, packed: by the instruction unless there are denormals.
+WF_DEVICE __m256i pack_bf16(Vec a) {
+  constexpr int denormal = 0x20;
+  if (__builtin_expect(_mm512_fpclass_ps_mask(a.v, denormal) == 0, 1)) {
+    return reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(a.v));
+  }
+  return _mm512_cvtepi32_epi16(raw(round_to_bf16(a)));
+}
 WF_DEVICE void store_bf16(void* p, Vec a) {
-  _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(raw(round_to_bf16(a))));
+  _mm256_storeu_si256(static_cast<__m256i*>(p), pack_bf16(a));
+}
+
+// Stores past the caches, for results too large to stay there. `p` lies at a multiple of what is
+// stored; stream_fence() orders them before what follows.
+WF_DEVICE void stream_f32(void* p, Vec a) { _mm512_stream_ps(static_cast<float*>(p), a.v); }
+WF_DEVICE void stream_f16(void* p, Vec a) {
+  _mm256_stream_si256(static_cast<__m256i*>(p),
+                      _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+WF_DEVICE void stream_bf16(void* p, Vec a) {
+  _mm256_stream_si256(static_cast<__m256i*>(p), pack_bf16(a));
+}
+WF_DEVICE void stream_fence() { _mm_sfence(); }
+
+// Sums in double precision.
+struct Wide {
+  __m512d low, high;
+};
+struct WideSum {
+  __m512d low, high;
+};
+WF_DEVICE Wide widen(Vec a) {
+  return {_mm512_cvtps_pd(_mm512_castps512_ps256(a.v)),
+          _mm512_cvtps_pd(_mm512_extractf32x8_ps(a.v, 1))};
+}
+WF_DEVICE void add(WideSum& sum, Wide a) {
+  sum.low = _mm512_add_pd(sum.low, a.low);
+  sum.high = _mm512_add_pd(sum.high, a.high);
+}
+/// Adds the lanes of `keep`.
+WF_DEVICE void add(WideSum& sum, Wide a, Mask keep) {
+  sum.low = _mm512_mask_add_pd(sum.low, static_cast<__mmask8>(keep.v), sum.low, a.low);
+  sum.high = _mm512_mask_add_pd(sum.high, static_cast<__mmask8>(keep.v >> 8), sum.high, a.high);
+}
+WF_DEVICE double total(WideSum sum) {
+  return _mm512_reduce_add_pd(_mm512_add_pd(sum.low, sum.high));
+}
+
+/// Writes the lanes of `keep` one after the other and returns how many; up to a whole element is
+/// overwritten. (Not vpcompressps to memory, which is slow.)
+WF_DEVICE int compress_store(float* to, Vec a, Mask keep) {
+  _mm512_storeu_ps(to, _mm512_maskz_compress_ps(keep.v, a.v));
+  return __builtin_popcount(keep.v);
 }
 
 /// Transposes a square block held in `vec_width` vectors.

@@ -76,6 +76,28 @@ WF_DEVICE IVec load_words(const void* p) {
 WF_DEVICE void deinterleave(Vec&, Vec&) {}
 WF_DEVICE void interleave(Vec&, Vec&) {}
 
+// Stores past the caches: plain ones here.
+WF_DEVICE void stream_f32(void* p, Vec a) { __builtin_memcpy(p, &a, 4); }
+WF_DEVICE void stream_f16(void* p, Vec a) { store_f16(p, a); }
+WF_DEVICE void stream_bf16(void* p, Vec a) { store_bf16(p, a); }
+WF_DEVICE void stream_fence() {}
+
+// Sums in double precision.
+using Wide = double;
+struct WideSum {
+  double sum;
+};
+WF_DEVICE Wide widen(Vec a) { return double{a}; }
+WF_DEVICE void add(WideSum& sum, Wide a) { sum.sum += a; }
+WF_DEVICE void add(WideSum& sum, Wide a, Mask keep) { sum.sum += keep ? a : 0; }
+WF_DEVICE double total(WideSum sum) { return sum.sum; }
+
+/// Writes the lanes of `keep` one after the other and returns how many.
+WF_DEVICE int compress_store(float* to, Vec a, Mask keep) {
+  if (keep) *to = a;
+  return keep ? 1 : 0;
+}
+
 /// Transposes a square block held in `vec_width` vectors.
 WF_DEVICE void transpose(Vec (&)[1]) {}
 

@@ -1,0 +1,69 @@
+"""NumPy and JAX arrays as DLPack tensors.
+
+NumPy exports neither read-only arrays to the older protocol nor the dtypes of ml_dtypes at all:
+those go through the newer protocol as unsigned integers, and get their dtype there. JAX's arrays on
+the CPU are seen through NumPy, without a copy; they are immutable.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+_EXTENSION_CODES = {  # DLDataTypeCode
+    "bfloat16": 4,
+    "float8_e4m3fn": 10,
+    "float8_e4m3fnuz": 11,
+    "float8_e5m2": 12,
+    "float8_e5m2fnuz": 13,
+}
+# DLManagedTensorVersioned: version, manager_ctx, deleter, flags, then the DLTensor: data, device,
+# ndim, dtype.
+_DTYPE_CODE_OFFSET = 8 + 8 + 8 + 8 + 8 + 8 + 4
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+def export(array: np.ndarray) -> Any:
+    """The array as something that the library takes; no copy."""
+    code = _EXTENSION_CODES.get(array.dtype.name)
+    if code is None:
+        if array.flags.writeable:
+            return array
+        return tvm_ffi.from_dlpack(array.__dlpack__(max_version=(1, 0)))
+    bits = array.view(np.uint16 if array.itemsize == 2 else np.uint8)
+    capsule = bits.__dlpack__(max_version=(1, 0))
+    pointer = _pointer_of(capsule, b"dltensor_versioned")
+    ctypes.c_uint8.from_address(pointer + _DTYPE_CODE_OFFSET).value = code
+    return tvm_ffi.from_dlpack(capsule)
+
+
+def _export_jax(x: Any) -> Any:
+    on_cpu = all(device.platform == "cpu" for device in x.devices())
+    return export(np.asarray(x)) if on_cpu else x
+
+
+def is_jax_type(kind: type) -> bool:
+    """True for the type of a JAX array; never imports JAX."""
+    jax = sys.modules.get("jax")
+    return jax is not None and hasattr(jax, "Array") and issubclass(kind, jax.Array)
+
+
+_exporters: dict[type, Callable[[Any], Any] | None] = {}
+
+
+def exporter(kind: type) -> Callable[[Any], Any] | None:
+    """What turns an argument of that type into one that the library takes; None: nothing to do."""
+    if kind not in _exporters:
+        if issubclass(kind, np.ndarray):
+            _exporters[kind] = export
+        else:
+            _exporters[kind] = _export_jax if is_jax_type(kind) else None
+    return _exporters[kind]
