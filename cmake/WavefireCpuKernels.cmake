@@ -51,6 +51,10 @@ function(wavefire_set_cpu_level target level)
   target_compile_options(
     ${target} PRIVATE ${WAVEFIRE_CPU_FLAGS_${level}} ${WAVEFIRE_KERNEL_OPTIMIZATION}
                       -ffp-contract=off -fno-math-errno -Wno-psabi)
+  # GCC 12 gives two live arrays of instrumented AVX-512 code one place on the stack.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND WAVEFIRE_SANITIZE MATCHES "thread")
+    target_compile_options(${target} PRIVATE -fstack-reuse=none)
+  endif()
   # GCC's own AVX-512 headers initialise values with themselves.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(${target} PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)

@@ -33,6 +33,12 @@ WF_DEVICE Row row_of(const Params& p, const WorkItem& item, i32 row) {
   return {token, item.kv_head * p.group + (packed - token * p.group)};
 }
 
+/// The end of a row's softmax: factor for the accumulated output, and LSE in base 2.
+struct RowEnd {
+  float factor;
+  float lse;
+};
+
 template <class Arch, Config config>
 class Steps {
  public:
@@ -96,8 +102,11 @@ class Steps {
   WF_DEVICE void scores_end() { Arch::multiply_end(scores_); }
   WF_DEVICE void softmax(i32 i);
   WF_DEVICE void rescale() {
-    tile::map(output_, output_extent(),
-              [&](Element o, int slot) { return o * Traits::splat(alpha_.e[slot]); });
+    tile::for_slots<typename Output::Layout>(output_extent(), [&](int slot) {
+      if (Arch::branches_by_row && alpha_.e[slot] == 1.f) return;  // as from most tiles
+      const Element alpha = Traits::splat(alpha_.e[slot]);
+      tile::map_row(output_, slot, output_extent(), [&](Element o) { return o * alpha; });
+    });
   }
   WF_DEVICE void accumulate_begin(i32 i) {
     if constexpr (requires(VTile& v) {
@@ -141,6 +150,14 @@ class Steps {
   WF_DEVICE void transform_logits(i32 i);
   WF_DEVICE void mask_interval(i32 i);
   WF_DEVICE void mask_custom(i32 i);
+  WF_DEVICE void round_weights(tile::Extent extent);
+  /// What a row's logits are taken relative to. A row that has seen nothing yet keeps maximum -inf;
+  /// subtracting 0 instead avoids inf - inf.
+  WF_DEVICE float reference(int slot) const {
+    return maximum_.e[slot] == -tile::infinity ? 0.f : maximum_.e[slot];
+  }
+  /// The end of a row's softmax; every lane of the team takes part.
+  WF_DEVICE RowEnd end_row(int slot, float sink) const;
   template <DType dtype>
   WF_DEVICE void store_rows(const WorkItem& item);
   WF_DEVICE void store_partial(const WorkItem& item);
@@ -161,8 +178,10 @@ class Steps {
   Scores scores_;
   Weights weights_;
   Output output_;
-  tile::RowVector<typename Scores::Layout> maximum_, sum_, alpha_, scale_, slope_;
-  i32 position_[Scores::Layout::slots];  // of the query among the keys
+  tile::RowVector<typename Scores::Layout> maximum_, alpha_, scale_, slope_;
+  tile::RowPartials<Element, typename Scores::Layout> sum_;
+  tile::RowPartials<Element, typename Scores::Layout> weight_sum_;  // where weights are rounded
+  i32 position_[Scores::Layout::slots];                             // of the query among the keys
   i32 low_[Scores::Layout::slots], high_[Scores::Layout::slots];
   i64 mask_bit_[Scores::Layout::slots];  // of the row's key 0
 };

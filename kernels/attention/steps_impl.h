@@ -55,7 +55,8 @@ WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
     scale_.e[slot] = scale;
     slope_.e[slot] = config.alibi && p_.alibi_slopes != nullptr ? p_.alibi_slopes[query.head] : 0.f;
     maximum_.e[slot] = -tile::infinity;
-    sum_.e[slot] = 0.f;
+    sum_.e[slot] = Traits::splat(0.f);
+    if constexpr (Arch::rounds_weights) weight_sum_.e[slot] = Traits::splat(0.f);
   });
   tile::map(output_, output_extent(), [](Element, int) { return Traits::splat(0.f); });
 
@@ -167,23 +168,31 @@ WF_DEVICE void Steps<Arch, config>::softmax(i32 i) {
   mask_custom(i);
   using L = typename Scores::Layout;
   tile::for_slots<L>(extent, [&](int slot) {
-    const float before = maximum_.e[slot];
-    const float now = tile::max(before, tile::row_max<Wave>(scores_, slot, extent));
-    // A row that has seen nothing yet keeps maximum -inf; subtracting 0 instead avoids inf - inf.
-    const float reference = now == -tile::infinity ? 0.f : now;
-    maximum_.e[slot] = now;
-    alpha_.e[slot] = Arch::exp2(before - reference);
-    const Element shift = Traits::splat(reference);
-    WF_UNROLL
-    for (int j = 0; j < L::active_per_slot(extent.cols); ++j) {
-      Element& x = scores_.e[L::index(slot, j)];
-      x = Arch::weight(
-          Arch::exp2(x - shift));  // as the product will see it, so that the sum agrees
-    }
-    sum_.e[slot] =
-        tile::fma(sum_.e[slot], alpha_.e[slot], tile::row_sum<Wave>(scores_, slot, extent));
+    alpha_.e[slot] = maximum_.e[slot];
+    maximum_.e[slot] = tile::max(maximum_.e[slot], tile::row_max<Wave>(scores_, slot, extent));
   });
+  // A loop of its own, so that compilers for CPUs take several rows at once.
+  tile::for_slots<L>(
+      extent, [&](int slot) { alpha_.e[slot] = Arch::exp2(alpha_.e[slot] - reference(slot)); });
+  tile::for_slots<L>(extent, [&](int slot) {
+    const Element shift = Traits::splat(reference(slot));
+    tile::map_row(scores_, slot, extent, [&](Element x) { return Arch::exp2(x - shift); });
+    sum_.e[slot] = tile::fma(sum_.e[slot], Traits::splat(alpha_.e[slot]),
+                             tile::row_partial_sum(scores_, slot, extent));
+  });
+  if constexpr (Arch::rounds_weights) round_weights(extent);
   Arch::to_weights(weights_, scores_, extent);
+}
+
+/// The output is divided by the sum of the weights that the product sees, so that it is a mean of
+/// values to the last bit; the LSE counts the weights before they are rounded.
+template <class Arch, Config config>
+WF_DEVICE void Steps<Arch, config>::round_weights(tile::Extent extent) {
+  tile::map(scores_, extent, [](Element x, int) { return Arch::round_weight(x); });
+  tile::for_slots<typename Scores::Layout>(extent, [&](int slot) {
+    weight_sum_.e[slot] = tile::fma(weight_sum_.e[slot], Traits::splat(alpha_.e[slot]),
+                                    tile::row_partial_sum(scores_, slot, extent));
+  });
 }
 
 WF_NAMESPACE_END

@@ -5,31 +5,30 @@
 
 WF_NAMESPACE_BEGIN(attention)
 
-/// The end of a row's softmax: factor for the accumulated output, and LSE in base 2.
-struct RowEnd {
-  float factor;
-  float lse;
-};
-
-/// A sink is a logit without a value: it takes part in the sum and in the LSE. `sink` is -inf where
-/// there is none. A row without any mass gives factor 0 and LSE -inf, one that saw NaN gives NaN.
-template <class Arch>
-WF_DEVICE RowEnd end_row(float maximum, float sum, float sink) {
-  const float top = tile::max(maximum, sink);
-  if (top == -tile::infinity && sum == 0.f) return {0.f, -tile::infinity};
-  if (top == -tile::infinity) return {sum, sum};  // only NaN logits
-  const float shrink = Arch::exp2(maximum - top);
-  const float total = tile::fma(sum, shrink, Arch::exp2(sink - top));
-  if (total == 0.f) return {0.f, -tile::infinity};
-  return {shrink / total, top + Arch::log2(total)};
-}
-
 WF_DEVICE float sink_of(const Params& p, i32 head) {
   return p.sinks == nullptr ? -tile::infinity : p.sinks[head] * log2_e;
 }
 
 WF_DEVICE float value_scale(const Params& p, i32 kv_head) {
   return p.v_head_scale == nullptr ? p.v_scale : p.v_scale * p.v_head_scale[kv_head];
+}
+
+/// A sink is a logit without a value: it takes part in the sum and in the LSE. `sink` is -inf where
+/// there is none. A row without any mass gives factor 0 and LSE -inf, one that saw NaN gives NaN.
+template <class Arch, Config config>
+WF_DEVICE RowEnd Steps<Arch, config>::end_row(int slot, float sink) const {
+  const float maximum = maximum_.e[slot];
+  const float sum = tile::row_total<Wave>(sum_, slot);
+  float weights = sum;  // as the product saw them
+  if constexpr (Arch::rounds_weights) weights = tile::row_total<Wave>(weight_sum_, slot);
+  const float top = tile::max(maximum, sink);
+  if (top == -tile::infinity && sum == 0.f) return {0.f, -tile::infinity};
+  if (top == -tile::infinity) return {sum, sum};  // only NaN logits
+  const float shrink = Arch::exp2(maximum - top);
+  const float sink_weight = Arch::exp2(sink - top);
+  const float total = tile::fma(sum, shrink, sink_weight);
+  if (total == 0.f) return {0.f, -tile::infinity};
+  return {shrink / tile::fma(weights, shrink, sink_weight), top + Arch::log2(total)};
 }
 
 template <class Arch, Config config>
@@ -49,10 +48,10 @@ WF_DEVICE void Steps<Arch, config>::store_rows(const WorkItem& item) {
   char* out = static_cast<char*>(p_.o);
   tile::for_slots<L>(output_extent(), [&](int slot) {
     const i32 row = L::row(lane_, slot);
+    const Row query = row_of(p_, item, tile::min(row, rows_ - 1));
+    const RowEnd end = end_row(slot, sink_of(p_, query.head));
     if (row >= rows_) return;
-    const Row query = row_of(p_, item, row);
     const i64 token = request_.q_begin + query.token;
-    const RowEnd end = end_row<Arch>(maximum_.e[slot], sum_.e[slot], sink_of(p_, query.head));
     if (p_.lse != nullptr && L::col(lane_, 0) == 0) {
       p_.lse[token * p_.lse_stride_token + query.head * p_.lse_stride_head] = end.lse;
     }
@@ -72,9 +71,9 @@ WF_DEVICE void Steps<Arch, config>::store_partial(const WorkItem& item) {
   using L = typename Output::Layout;
   tile::for_slots<L>(output_extent(), [&](int slot) {
     const i32 row = L::row(lane_, slot);
+    const RowEnd end = end_row(slot, -tile::infinity);
     if (row >= rows_) return;
     const i64 at = i64{item.partial} + row;
-    const RowEnd end = end_row<Arch>(maximum_.e[slot], sum_.e[slot], -tile::infinity);
     if (L::col(lane_, 0) == 0) p_.partial_lse[at] = end.lse;
     const Element factor = Traits::splat(end.factor);
     char* to = reinterpret_cast<char*>(p_.partial_o + at * p_.head_dim_vo);

@@ -20,6 +20,12 @@ struct RowVector {
   float e[Layout::slots];
 };
 
+/// A lane's share of one sum for each of its rows: it is joined once, at the end (`row_total`).
+template <class Element, class Layout>
+struct RowPartials {
+  Element e[Layout::slots];
+};
+
 /// The part of a tile that is in use. GPUs compute whole tiles and ignore it; a CPU does not.
 struct Extent {
   int rows;
@@ -33,18 +39,23 @@ WF_DEVICE void for_slots(Extent extent, F&& f) {
   for (int slot = 0; slot < L::active_slots(extent.rows); ++slot) f(slot);
 }
 
+/// element = f(element) for those of one row slot.
+template <class Fragment, class F>
+WF_DEVICE void map_row(Fragment& a, int slot, Extent extent, F&& f) {
+  using L = typename Fragment::Layout;
+  WF_UNROLL
+  for (int j = 0; j < L::active_per_slot(extent.cols); ++j) {
+    auto& element = a.e[L::index(slot, j)];
+    element = f(element);
+  }
+}
+
 /// element = f(element, slot).
 template <class Fragment, class F>
 WF_DEVICE void map(Fragment& a, Extent extent, F&& f) {
-  using L = typename Fragment::Layout;
-  WF_UNROLL
-  for (int slot = 0; slot < L::active_slots(extent.rows); ++slot) {
-    WF_UNROLL
-    for (int j = 0; j < L::active_per_slot(extent.cols); ++j) {
-      auto& element = a.e[L::index(slot, j)];
-      element = f(element, slot);
-    }
-  }
+  for_slots<typename Fragment::Layout>(extent, [&](int slot) {
+    map_row(a, slot, extent, [&](auto element) { return f(element, slot); });
+  });
 }
 
 /// element = f(element, slot, column of its first value).
@@ -74,18 +85,21 @@ WF_DEVICE void visit_columns(const Fragment& a, Extent extent, int lane, F&& f) 
   }
 }
 
-/// Folds the elements of one row slot with `fold`, the lanes of an element with `across`, and the
-/// lanes of the team that share the row with `join`. `Wave` has shuffle_xor(float, mask).
-template <class Wave, class Fragment, class Fold, class Across, class Join>
-WF_DEVICE float reduce_row(const Fragment& a, int slot, Extent extent, Fold&& fold, Across&& across,
-                           Join&& join) {
+/// Folds a lane's elements of one row slot with `fold`.
+template <class Fragment, class Fold>
+WF_DEVICE auto fold_row(const Fragment& a, int slot, Extent extent, Fold&& fold) {
   using L = typename Fragment::Layout;
   auto partial = a.e[L::index(slot, 0)];
   WF_UNROLL
   for (int j = 1; j < L::active_per_slot(extent.cols); ++j) {
     partial = fold(partial, a.e[L::index(slot, j)]);
   }
-  float row = across(partial);
+  return partial;
+}
+
+/// Joins the values of the team's lanes that share a row. `Wave` has shuffle_xor(float, mask).
+template <class Wave, class L, class Join>
+WF_DEVICE float join_row(float row, Join&& join) {
   WF_UNROLL
   for (int i = 0; i < L::reduce_count; ++i) {
     row = join(row, Wave::shuffle_xor(row, L::reduce_mask(i)));
@@ -96,17 +110,21 @@ WF_DEVICE float reduce_row(const Fragment& a, int slot, Extent extent, Fold&& fo
 template <class Wave, class Fragment>
 WF_DEVICE float row_max(const Fragment& a, int slot, Extent extent) {
   using E = typename Fragment::Element;
-  return reduce_row<Wave>(
-      a, slot, extent, [](E x, E y) { return max(x, y); }, [](E x) { return reduce_max(x); },
-      [](float x, float y) { return max(x, y); });
+  const E partial = fold_row(a, slot, extent, [](E x, E y) { return max(x, y); });
+  return join_row<Wave, typename Fragment::Layout>(reduce_max(partial),
+                                                   [](float x, float y) { return max(x, y); });
 }
 
-template <class Wave, class Fragment>
-WF_DEVICE float row_sum(const Fragment& a, int slot, Extent extent) {
+/// A lane's share of the sum of a row; `row_total` makes it the sum.
+template <class Fragment>
+WF_DEVICE auto row_partial_sum(const Fragment& a, int slot, Extent extent) {
   using E = typename Fragment::Element;
-  return reduce_row<Wave>(
-      a, slot, extent, [](E x, E y) { return x + y; }, [](E x) { return reduce_add(x); },
-      [](float x, float y) { return x + y; });
+  return fold_row(a, slot, extent, [](E x, E y) { return x + y; });
+}
+/// Every lane of the team takes part.
+template <class Wave, class Element, class Layout>
+WF_DEVICE float row_total(const RowPartials<Element, Layout>& a, int slot) {
+  return join_row<Wave, Layout>(reduce_add(a.e[slot]), [](float x, float y) { return x + y; });
 }
 
 WF_NAMESPACE_END

@@ -16,9 +16,13 @@ const char* name_of(ErrorKind kind) {
   return "unknown";
 }
 
+std::ostream& operator<<(std::ostream& out, const TensorView& view) {
+  return out << to_string(view);
+}
+
 namespace core {
 
-void fail_argument(std::string_view operation, std::string_view argument, const std::string& value,
+void throw_invalid(std::string_view operation, std::string_view argument, const std::string& value,
                    const std::string& accepted) {
   throw Error(ErrorKind::invalid_argument,
               join(operation, ": '", argument, "' is ", value, "; accepted: ", accepted));
@@ -56,7 +60,7 @@ const TensorRule& TensorRule::one_of(std::initializer_list<DType> accepted) cons
 
 const TensorRule& TensorRule::rank(int accepted) const {
   if (view.rank != accepted) {
-    fail_argument(operation, argument, to_string(view), join("rank ", accepted));
+    fail_argument(operation, argument, view, join("rank ", accepted));
   }
   return *this;
 }
@@ -73,19 +77,19 @@ const TensorRule& TensorRule::shape(std::initializer_list<std::int64_t> accepted
   for (std::int64_t extent : accepted) {
     text += (text.empty() ? "" : ", ") + (extent < 0 ? std::string("*") : std::to_string(extent));
   }
-  fail_argument(operation, argument, to_string(view), join("shape [", text, "]"));
+  fail_argument(operation, argument, view, join("shape [", text, "]"));
 }
 
 const TensorRule& TensorRule::last_dim_contiguous() const {
   if (view.rank > 0 && view.shape[view.rank - 1] > 1 && view.strides[view.rank - 1] != 1) {
-    fail_argument(operation, argument, to_string(view), "a contiguous last dimension (stride 1)");
+    fail_argument(operation, argument, view, "a contiguous last dimension (stride 1)");
   }
   return *this;
 }
 
 const TensorRule& TensorRule::contiguous() const {
   if (!view.is_contiguous()) {
-    fail_argument(operation, argument, to_string(view), "a contiguous tensor");
+    fail_argument(operation, argument, view, "a contiguous tensor");
   }
   return *this;
 }
@@ -93,7 +97,7 @@ const TensorRule& TensorRule::contiguous() const {
 const TensorRule& TensorRule::writable() const {
   for (int d = 0; d < view.rank; ++d) {
     if (view.shape[d] > 1 && view.strides[d] == 0) {
-      fail_argument(operation, argument, to_string(view), "a tensor whose elements are distinct");
+      fail_argument(operation, argument, view, "a tensor whose elements are distinct");
     }
   }
   return *this;

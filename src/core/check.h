@@ -1,31 +1,59 @@
 // Building the one-line messages of `Error`: operation, argument, value, what is accepted.
 #pragma once
 
+#include <ostream>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "wavefire/error.h"
 #include "wavefire/tensor_view.h"
 
-namespace wavefire::core {
+namespace wavefire {
+
+/// As `to_string` writes it.
+std::ostream& operator<<(std::ostream& out, const TensorView& view);
+
+namespace core {
+
+/// Parts of a message, put together only when somebody wants the text. It refers to its parts: use
+/// it in the expression that makes it.
+template <class... Parts>
+struct Joined {
+  std::tuple<const Parts&...> parts;
+
+  friend std::ostream& operator<<(std::ostream& out, const Joined& joined) {
+    std::apply([&](const Parts&... part) { (out << ... << part); }, joined.parts);
+    return out;
+  }
+  operator std::string() const {  // NOLINT(google-explicit-constructor): it stands for the text
+    std::ostringstream out;
+    out << *this;
+    return out.str();
+  }
+};
 
 template <class... Parts>
-std::string join(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+Joined<Parts...> join(const Parts&... parts) {
+  return {{parts...}};
 }
 
 /// Throws: "operation: 'argument' is VALUE; accepted: ACCEPTED".
-[[noreturn]] void fail_argument(std::string_view operation, std::string_view argument,
+[[noreturn]] void throw_invalid(std::string_view operation, std::string_view argument,
                                 const std::string& value, const std::string& accepted);
+/// The same with anything that can be written to a stream.
+template <class Value, class Accepted>
+[[noreturn]] void fail_argument(std::string_view operation, std::string_view argument,
+                                const Value& value, const Accepted& accepted) {
+  throw_invalid(operation, argument, join(value), join(accepted));
+}
 [[noreturn]] void fail_unsupported(std::string_view operation, const std::string& what);
 
-template <class Value>
+template <class Value, class Accepted>
 void require(bool condition, std::string_view operation, std::string_view argument,
-             const Value& value, std::string_view accepted) {
-  if (!condition) fail_argument(operation, argument, join(value), std::string(accepted));
+             const Value& value, const Accepted& accepted) {
+  if (!condition) fail_argument(operation, argument, value, accepted);
 }
 
 /// What an operation accepts of a tensor. Extents of -1 match anything.
@@ -51,4 +79,5 @@ inline TensorRule check(std::string_view operation, std::string_view argument,
   return {operation, argument, view};
 }
 
-}  // namespace wavefire::core
+}  // namespace core
+}  // namespace wavefire

@@ -44,7 +44,7 @@ struct KvCache::State {
   Sequence& find(SequenceId id, const char* call) {
     const auto found = sequences.find(id);
     if (found == sequences.end()) {
-      core::fail_argument(core::join(operation, ".", call), "id", std::to_string(id),
+      core::fail_argument(std::string(operation) + "." + call, "id", std::to_string(id),
                           "the id of a living sequence");
     }
     return found->second;

@@ -15,7 +15,7 @@ std::int64_t row_stride(const char* operation, const char* argument, const Tenso
     if (expected < 0) {
       stride = view.strides[d];
     } else {
-      core::require(view.strides[d] == expected, operation, argument, to_string(view),
+      core::require(view.strides[d] == expected, operation, argument, view,
                     "leading dimensions that lie at one stride");
     }
     expected = view.strides[d] * view.shape[d];
@@ -33,7 +33,7 @@ void gated_activation(GatedActivation kind, const TensorView& x, const TensorVie
       .on_cpu()
       .one_of({DType::f32, DType::f16, DType::bf16})
       .last_dim_contiguous();
-  core::require(x.rank >= 1 && x.shape[x.rank - 1] % 2 == 0, operation, "input", to_string(x),
+  core::require(x.rank >= 1 && x.shape[x.rank - 1] % 2 == 0, operation, "input", x,
                 "an even last dimension (gate, then up)");
   core::check(operation, "out", out)
       .defined()
@@ -44,7 +44,7 @@ void gated_activation(GatedActivation kind, const TensorView& x, const TensorVie
       .writable();
   TensorView expected = x;
   expected.shape[x.rank - 1] /= 2;
-  core::require(ops::same_shape(out, expected), operation, "out", to_string(out),
+  core::require(ops::same_shape(out, expected), operation, "out", out,
                 "the shape of 'input' with half the last dimension");
   activation::Params p;
   p.x = x.data;

@@ -141,10 +141,14 @@ void Plan::distribute() {
           cpu::has_bf16_products()};
   const cpu::AttentionKernels& kernels = cpu::attention_kernels();
   part_count = 0;
+  Part* chosen = nullptr;
+  i32 q_len = -1;  // for which it was chosen: neighbours tend to agree
   for (const attention::Request& request : batch.requests) {
-    const auto* kernel =
-        tune::select_attention(kernels, problem, std::int64_t{request.q_len} * group);
-    part_of(kernel).work.requests.push_back(request);
+    if (request.q_len != q_len) {
+      q_len = request.q_len;
+      chosen = &part_of(tune::select_attention(kernels, problem, std::int64_t{q_len} * group));
+    }
+    chosen->work.requests.push_back(request);
   }
   for (std::size_t i = 0; i < part_count; ++i) {
     Part& part = parts[i];

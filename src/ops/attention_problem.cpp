@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "core/check.h"
@@ -65,10 +66,10 @@ Ints read_ints(const char* argument, const TensorView& view) {
 Ints read_indptr(const char* argument, const TensorView& view, i64 size) {
   const Ints indptr = read_ints(argument, view);
   if (size >= 0) {
-    core::require(indptr.size == size, operation, argument, to_string(view),
+    core::require(indptr.size == size, operation, argument, view,
                   core::join("shape [", size, "], one more than the batch size"));
   }
-  core::require(indptr.size >= 1, operation, argument, to_string(view), "at least one entry");
+  core::require(indptr.size >= 1, operation, argument, view, "at least one entry");
   core::require(indptr[0] == 0, operation, argument, core::join(indptr[0], " at 0"),
                 "0 as the first entry");
   for (i64 i = 1; i < indptr.size; ++i) {
@@ -90,22 +91,45 @@ void set_queries(AttentionBatch& batch, const Ints& qo_indptr) {
   batch.tokens = qo_indptr[qo_indptr.size - 1];
 }
 
+/// Copies up to a cache's worth of page indices and folds them into their bitwise or and maximum.
+void copy_pages(i32* to, const Ints& indices, i64 begin, i64 count, i32& bits, i32& most) {
+  if (indices.stride == 1) {
+    std::copy_n(indices.data + begin, count, to);
+  } else {
+    for (i64 i = 0; i < count; ++i) to[i] = indices[begin + i];
+  }
+  constexpr int lanes =
+      16;  // several registers, so that the comparisons do not wait for each other
+  using Lanes = i32 __attribute__((vector_size(4 * lanes)));
+  Lanes any = {}, largest = {};
+  i64 i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    Lanes pages;
+    std::memcpy(&pages, to + i, sizeof pages);
+    any |= pages;
+    largest = pages > largest ? pages : largest;
+  }
+  for (; i < count; ++i) {
+    bits |= to[i];
+    most = std::max(most, to[i]);
+  }
+  for (int lane = 0; lane < std::min<i64>(lanes, count); ++lane) {
+    bits |= any[lane];
+    most = std::max(most, largest[lane]);
+  }
+}
+
 void set_pages(AttentionBatch& batch, const Ints& indices, i64 entries) {
+  constexpr i64 block = 4096;
   // One entry at least: its address tells paged from ragged.
   batch.page_table.resize(static_cast<std::size_t>(std::max<i64>(entries, 1)));
-  if (indices.stride == 1) {
-    std::copy_n(indices.data, entries, batch.page_table.data());
-  } else {
-    for (i64 i = 0; i < entries; ++i) batch.page_table[static_cast<std::size_t>(i)] = indices[i];
+  i32 bits = 0;  // negative if one of them is
+  batch.max_page = -1;
+  for (i64 begin = 0; begin < entries; begin += block) {
+    copy_pages(batch.page_table.data() + begin, indices, begin, std::min(block, entries - begin),
+               bits, batch.max_page);
   }
-  i32 least = 0, most = -1;
-  for (i64 i = 0; i < entries; ++i) {
-    const i32 page = batch.page_table[static_cast<std::size_t>(i)];
-    least = std::min(least, page);
-    most = std::max(most, page);
-  }
-  batch.max_page = most;
-  if (least >= 0) return;
+  if (bits >= 0) return;
   i64 at = 0;
   while (indices[at] >= 0) ++at;
   core::fail_argument(operation, "kv_indices", core::join(indices[at], " at ", at),
@@ -149,11 +173,11 @@ void set_mask(AttentionBatch& batch, const CustomMask& mask) {
   const u8* data = mask.bits.as<const u8>();
   if (packed) {
     const i64 end = indptr[indptr.size - 1];
-    core::require(mask.bits.shape[0] >= end, operation, "custom_mask", to_string(mask.bits),
+    core::require(mask.bits.shape[0] >= end, operation, "custom_mask", mask.bits,
                   core::join("at least ", end, " bytes, the last entry of its indptr"));
     batch.mask.assign(data, data + end);
   } else {
-    core::require(mask.bits.shape[0] == bits, operation, "custom_mask", to_string(mask.bits),
+    core::require(mask.bits.shape[0] == bits, operation, "custom_mask", mask.bits,
                   core::join("shape [", bits, "], the sum of q_len * kv_len"));
     batch.mask.assign(static_cast<std::size_t>(bytes), 0);
     for (const attention::Request& request : batch.requests) {
@@ -210,10 +234,9 @@ void read_batch(AttentionBatch& batch, const TensorView& qo_indptr_view, const P
   const Ints last = read_ints("kv_last_page_len", pages.last_page_len);
   set_queries(batch, qo_indptr);
   const i64 entries = indptr[indptr.size - 1];
-  core::require(indices.size >= entries, operation, "kv_indices", to_string(pages.indices),
+  core::require(indices.size >= entries, operation, "kv_indices", pages.indices,
                 core::join("at least ", entries, " entries, the last of kv_indptr"));
-  core::require(last.size == qo_indptr.size - 1, operation, "kv_last_page_len",
-                to_string(pages.last_page_len),
+  core::require(last.size == qo_indptr.size - 1, operation, "kv_last_page_len", pages.last_page_len,
                 core::join("shape [", qo_indptr.size - 1, "], the batch size"));
   for (i64 b = 0; b < last.size; ++b) {
     attention::Request& request = batch.requests[static_cast<std::size_t>(b)];

@@ -40,7 +40,7 @@ attention::KvTensor read_kv(const char* argument, const TensorView& view, const 
     }
     if (view.shape[nhd ? 0 : 1] < batch.kv_rows) {
       core::fail_argument(
-          operation, argument, to_string(view),
+          operation, argument, view,
           core::join("at least ", batch.kv_rows, " rows, the last entry of kv_indptr"));
     }
     tensor.stride_token = view.strides[nhd ? 0 : 1];
@@ -113,7 +113,7 @@ void set_keys_and_values(attention::Params& p, const AttentionTensors& t, const 
     tail = t.k_tail.rank > 0 ? t.k_tail.shape[t.k_tail.rank - 1] : 0;
     if (tail <= 0 || tail >= o.head_dim_qk || tail % 8 != 0) {
       core::fail_argument(
-          operation, "k_tail", to_string(t.k_tail),
+          operation, "k_tail", t.k_tail,
           core::join("a multiple of 8 columns, fewer than head_dim_qk (", o.head_dim_qk, ")"));
     }
     p.k[1] = read_kv("k_tail", t.k_tail, o, batch, tail);

@@ -18,8 +18,7 @@ void check_rows(const char* operation, const char* argument, const TensorView& v
       .on_cpu()
       .one_of({DType::f32, DType::f16, DType::bf16})
       .last_dim_contiguous();
-  core::require(view.rank == 2 || view.rank == 3, operation, argument, to_string(view),
-                "rank 2 or 3");
+  core::require(view.rank == 2 || view.rank == 3, operation, argument, view, "rank 2 or 3");
 }
 
 void set_strides(const TensorView& view, i64 (&stride)[2]) {
@@ -35,8 +34,7 @@ void check_like(const char* operation, const char* argument, const TensorView& v
       .dtype(x.dtype)
       .last_dim_contiguous()
       .writable();
-  core::require(ops::same_shape(view, x), operation, argument, to_string(view),
-                "the shape of 'input'");
+  core::require(ops::same_shape(view, x), operation, argument, view, "the shape of 'input'");
 }
 
 void check_weight(const char* operation, const char* argument, const TensorView& view,

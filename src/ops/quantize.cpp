@@ -66,11 +66,11 @@ void segment_packbits(const TensorView& x, const TensorView& indptr, BitOrder or
   constexpr const char* operation = "segment_packbits";
   check_source(operation, x);
   const std::int64_t size = ops::check_indptr(operation, "indptr", indptr);
-  core::require(x.shape[0] >= size, operation, "x", to_string(x),
+  core::require(x.shape[0] >= size, operation, "x", x,
                 core::join("at least ", size, " elements, the last entry of indptr"));
   check_bytes(operation, out, ops::check_indptr(operation, "out_indptr", out_indptr));
-  core::require(out_indptr.shape[0] == indptr.shape[0], operation, "out_indptr",
-                to_string(out_indptr), "the shape of 'indptr'");
+  core::require(out_indptr.shape[0] == indptr.shape[0], operation, "out_indptr", out_indptr,
+                "the shape of 'indptr'");
   for (std::int64_t i = 0; i + 1 < indptr.shape[0]; ++i) {
     pack(x, ops::read_int(indptr, i), ops::read_int(indptr, i + 1), order,
          out.as<std::uint8_t>() + ops::read_int(out_indptr, i));

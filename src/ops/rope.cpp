@@ -41,7 +41,7 @@ void launch(const TensorView& q, const TensorView& k, const TensorView& position
             const RopeOptions& options) {
   core::check(operation, "q", q).defined().rank(3);
   const std::int64_t tokens = q.shape[0], head_dim = q.shape[2];
-  core::require(head_dim >= 2 && head_dim <= rope::max_head_dim, operation, "q", to_string(q),
+  core::require(head_dim >= 2 && head_dim <= rope::max_head_dim, operation, "q", q,
                 core::join("head dims from 2 to ", rope::max_head_dim));
   rope::Params p;
   p.group[0] = read_heads("q", "q_out", q, q_out, tokens, head_dim);

@@ -63,14 +63,12 @@ inline double output(const AttentionPrecision& p, double expected, double value_
   return computed + unit_roundoff(p.out) * (std::fabs(expected) + computed) + smallest_error(p.out);
 }
 
-/// Largest absolute error of an LSE in base 2. The sum may count the weights as the product with
-/// the values sees them, rounded to the operand type.
+/// Largest absolute error of an LSE in base 2.
 inline double lse(const AttentionPrecision& p, double expected, double logit_magnitude,
                   std::int64_t keys) {
   const double u = unit_roundoff(DType::f32);
-  const double weights = p.operand == DType::f32 ? 0 : unit_roundoff(p.operand);
-  return std::numbers::log2e * (logit_error(p, logit_magnitude) + weights) +
-         4 * u * std::fabs(expected) + (16 + 4 * std::sqrt(static_cast<double>(keys))) * u;
+  return std::numbers::log2e * logit_error(p, logit_magnitude) + 4 * u * std::fabs(expected) +
+         (16 + 4 * std::sqrt(static_cast<double>(keys))) * u;
 }
 
 /// Rounding a result with the relative error `relative` of `magnitude` to `dtype`.

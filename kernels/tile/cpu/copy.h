@@ -6,8 +6,6 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
-inline constexpr int cache_line = 64;
-
 template <class Source>
 WF_DEVICE void prefetch_rows(const Source& source, i32 first, i32 count) {
   for (int s = 0; s < source.segments; ++s) {
@@ -44,19 +42,30 @@ inline void stage_rows(RowTile<rows, cols>& tile, const Source& source, i32 firs
   }
 }
 
+/// The rows that will be placed next: the products with the present ones ask for them.
+template <int rows, int cols, class Source>
+WF_DEVICE void note_next_rows(DirectTile<rows, cols>& tile, const Source& source, i32 first,
+                              i32 count) {
+  tile.next_count = max(count, 0);
+  source.segment[0].for_rows(first, count, [&](i32 i, const void* row) { tile.next[i] = row; });
+}
+
 template <int rows, int cols, class Source, class Transform>
 inline void stage_rows(DirectTile<rows, cols>& tile, const Source& source, i32 first, i32 count,
                        bool transforms, Transform&& transform) {
+  const int padded = round_up_to_vector(count);
   const bool whole_vectors = source.dims[0] % vec_width == 0;
   if (transforms || source.segments > 1 || !whole_vectors) {
+    if (tile.next_count > 0) prefetch_rows(source, first + count, tile.next_count);
     stage_rows(tile.staged, source, first, count, transforms, transform);
-    for (int i = 0; i < round_up_to_vector(count); ++i) tile.row[i] = tile.staged.data[i];
+    for (int i = 0; i < padded; ++i) tile.row[i] = tile.next[i] = tile.staged.data[i];
     tile.dtype = DType::f32;
     return;
   }
   source.segment[0].for_rows(first, count, [&](i32 i, const void* row) { tile.row[i] = row; });
   // A product reads whole vectors of rows: behind the end it reads the last one again.
-  for (int i = count; i < round_up_to_vector(count); ++i) tile.row[i] = tile.row[count - 1];
+  for (int i = count; i < padded; ++i) tile.row[i] = tile.row[count - 1];
+  for (int i = tile.next_count; i < padded; ++i) tile.next[i] = tile.row[i];
   tile.dtype = source.dtype;
 }
 

@@ -6,6 +6,7 @@
 #include "math/sincos.h"
 #include "math/tanh.h"
 #include "tile/cpu/copy.h"
+#include "tile/cpu/direct.h"
 #include "tile/cpu/mma.h"
 
 WF_NAMESPACE_BEGIN(tile)
@@ -65,6 +66,11 @@ struct Cpu {
                                    int, i32 first, i32 count) {
     if (count > 0) prefetch_rows(source, first, count);
   }
+  template <int kv, int dims, class Source>
+  WF_DEVICE static void load_begin(DirectTile<kv, dims>& tile, NoPending&, NoSlot,
+                                   const Source& source, const Tail&, int, i32 first, i32 count) {
+    note_next_rows(tile, source, first, count);
+  }
   template <class Tile, class Source, class Transform>
   WF_DEVICE static void load_end(Tile& tile, NoPending&, NoSlot, const Source& source, i32 first,
                                  i32 count, bool transforms, Transform&& transform) {
@@ -97,13 +103,12 @@ struct Cpu {
   WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a,
                                            const DirectTile<kv, dims>& b, Extent extent,
                                            int depth) {
-    const int whole = round_up_to_vector(depth);
     tile::with_float_dtype(b.dtype, [&]<DType dtype>() {
       for_row_blocks<few_rows_block>(extent.rows, [&]<int n>(int row) {
-        for (int j = 0; j * vec_width < extent.cols; ++j) {
-          Vec dots[n];
-          dot_products<dtype, n>(a.data[row], Operand::stride, b.row + j * vec_width, whole, dots);
-          for (int r = 0; r < n; ++r) c.e[Scores::Layout::index(row + r, j)] = dots[r];
+        if (row == 0) {
+          dot_block<dtype, n, true>(c, a, b, row, extent.cols, round_up_to_vector(depth));
+        } else {
+          dot_block<dtype, n, false>(c, a, b, row, extent.cols, round_up_to_vector(depth));
         }
       });
     });
@@ -114,17 +119,12 @@ struct Cpu {
     const int vectors = Output::Layout::active_per_slot(extent.cols);
     tile::with_float_dtype(b.dtype, [&]<DType dtype>() {
       for_row_blocks<few_rows_block>(extent.rows, [&]<int n>(int row) {
-        constexpr int wide = n == 1 ? 8 : n == 2 ? 4 : 2;
         float* out = reinterpret_cast<float*>(c.e) + row * Output::Layout::cols;
-        const float* weights = a.data + row * kv;
-        int j = 0;
-        for (; j + wide <= vectors; j += wide) {
-          add_weighted_rows<dtype, n, wide>(weights, kv, b.row, i64{j} * vec_width * size_of(dtype),
-                                            depth, out + j * vec_width, Output::Layout::cols);
-        }
-        for (; j < vectors; ++j) {
-          add_weighted_rows<dtype, n, 1>(weights, kv, b.row, i64{j} * vec_width * size_of(dtype),
-                                         depth, out + j * vec_width, Output::Layout::cols);
+        if (row == 0) {
+          weighted_block<dtype, n, true>(out, Output::Layout::cols, a.data, b, vectors, depth);
+        } else {
+          weighted_block<dtype, n, false>(out, Output::Layout::cols, a.data + row * kv, b, vectors,
+                                          depth);
         }
       });
     });
@@ -194,7 +194,8 @@ struct Cpu {
   WF_DEVICE static void sincos_product(E a, E b, E& sine, E& cosine) {
     math::sincos_product(a, b, sine, cosine);
   }
-  WF_DEVICE static Vec weight(Vec a) { return a; }
+  static constexpr bool branches_by_row = true;  // a row may skip work that others do
+  static constexpr bool rounds_weights = false;  // before they are summed
   WF_DEVICE static float log2(float a) { return math::log2(a); }
   WF_DEVICE static Mask lanes_from_bits(u32 bits) { return tile::lanes_from_bits(bits); }
 
@@ -232,6 +233,37 @@ struct Cpu {
   static constexpr int column_block = 8;
   // Rows that share a pass over K and V as they lie.
   static constexpr int few_rows_block = 4;
+
+ private:
+  template <DType dtype, int n, bool prefetches, class Scores, class Operand, int kv, int dims>
+  static void dot_block(Scores& c, const Operand& a, const DirectTile<kv, dims>& b, int row,
+                        int keys, int depth) {
+    alignas(64) float split[n][dims];
+    for (int r = 0; r < n; ++r) to_split_order<dtype>(split[r], a.data[row + r], depth);
+    for (int j = 0; j * vec_width < keys; ++j) {
+      Vec dots[n];
+      dot_products<dtype, n, prefetches>(split[0], dims, b.row + j * vec_width,
+                                         b.next + j * vec_width, depth, dots);
+      for (int r = 0; r < n; ++r) c.e[Scores::Layout::index(row + r, j)] = dots[r];
+    }
+  }
+  template <DType dtype, int n, bool prefetches, int kv, int dims>
+  static void weighted_block(float* out, int out_stride, const float* weights,
+                             const DirectTile<kv, dims>& b, int vectors, int depth) {
+    constexpr int fit = power_of_two_up_to(block_accumulators / n);
+    constexpr int wide = fit > 8 ? 8 : fit < 2 ? 2 : fit;
+    int j = 0;
+    const auto columns = [&]<int width>() {
+      for (; j + width <= vectors; j += width) {
+        add_weighted_rows<dtype, n, width, prefetches>(weights, kv, b.row, b.next,
+                                                       i64{j} * vec_width * size_of(dtype), depth,
+                                                       out + j * vec_width, out_stride);
+      }
+    };
+    columns.template operator()<wide>();
+    if constexpr (wide > 2) columns.template operator()<2>();
+    columns.template operator()<1>();
+  }
 };
 
 WF_NAMESPACE_END

@@ -57,8 +57,8 @@ struct CpuPairs : Cpu {
           out + j * vec_width, Output::Layout::cols, min(column_block, vectors - j));
     }
   }
-  /// Rounded to bf16.
-  WF_DEVICE static Vec weight(Vec a) { return from_bits(round_to_bf16(a) << 16); }
+  static constexpr bool rounds_weights = true;
+  WF_DEVICE static Vec round_weight(Vec a) { return from_bits(round_to_bf16(a) << 16); }
 
   template <class Output, class Weights, int kv, int dims>
   static void add_non_finite(Output& c, const Weights& a, PairRowTile<kv, dims>& b, Extent extent,

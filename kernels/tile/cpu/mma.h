@@ -1,5 +1,5 @@
 // Matrix products on a CPU. Operands lie in memory close to the core; a register block of the
-// result is built up as a sum of outer products, or, for a handful of rows, as dot products.
+// result is built up as a sum of outer products. (A handful of rows: direct.h.)
 #pragma once
 
 #include "tile/cpu/wave.h"
@@ -91,83 +91,6 @@ inline void multiply_panel(int rows, const typename Product::Storage* a, int a_s
     RowBlock<Product, block_rows, accumulate>::run(min(block_rows, rows - r), a + r * a_stride,
                                                    a_stride, b, b_stride, depth, c + r * c_stride,
                                                    c_stride, vectors);
-  }
-}
-
-/// c[r][key] = a[r] . b[key] for `rows` rows and `vec_width` keys that lie anywhere. `depth` is a
-/// multiple of the vector width.
-template <DType dtype, int rows>
-WF_DEVICE void dot_products(const float* a, int a_stride, const void* const* b, int depth,
-                            Vec (&c)[rows]) {
-  using T = ElementTraits<Vec>;
-  // As many keys a pass as accumulators fit: each element of b is converted once for all rows.
-  constexpr int keys = block_accumulators / rows < 1            ? 1
-                       : block_accumulators / rows >= vec_width ? vec_width
-                       : block_accumulators / rows >= 8         ? 8
-                       : block_accumulators / rows >= 4         ? 4
-                       : block_accumulators / rows >= 2         ? 2
-                                                                : 1;
-  constexpr int pass = keys > vec_width ? vec_width : keys;
-  Vec sum[rows][vec_width];
-#pragma GCC unroll 16
-  for (int first = 0; first < vec_width; first += pass) {
-    Vec part[rows][pass];
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 16
-      for (int key = 0; key < pass; ++key) part[r][key] = T::splat(0.f);
-    }
-    for (int k = 0; k < depth; k += vec_width) {
-      Vec right[pass];
-#pragma GCC unroll 16
-      for (int key = 0; key < pass; ++key) {
-        right[key] = load_as<dtype>(static_cast<const u8*>(b[first + key]) + k * size_of(dtype));
-      }
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r) {
-        const Vec left = T::load(a + r * a_stride + k);
-#pragma GCC unroll 16
-        for (int key = 0; key < pass; ++key) part[r][key] = fma(left, right[key], part[r][key]);
-      }
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 16
-      for (int key = 0; key < pass; ++key) sum[r][first + key] = part[r][key];
-    }
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) c[r] = reduce_add_each(sum[r]);
-}
-
-/// c[rows][vectors] += a[rows][depth] b[depth], rows of b anywhere, from byte `offset` of each on.
-template <DType dtype, int rows, int vectors>
-WF_DEVICE void add_weighted_rows(const float* a, int a_stride, const void* const* b, i64 offset,
-                                 int depth, float* c, int c_stride) {
-  using T = ElementTraits<Vec>;
-  Vec sum[rows][vectors];
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 16
-    for (int j = 0; j < vectors; ++j) sum[r][j] = T::load(c + r * c_stride + j * vec_width);
-  }
-  for (int k = 0; k < depth; ++k) {
-    const u8* row = static_cast<const u8*>(b[k]) + offset;
-    Vec right[vectors];
-#pragma GCC unroll 16
-    for (int j = 0; j < vectors; ++j)
-      right[j] = load_as<dtype>(row + j * vec_width * size_of(dtype));
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-      const Vec left = T::splat(a[r * a_stride + k]);
-#pragma GCC unroll 16
-      for (int j = 0; j < vectors; ++j) sum[r][j] = fma(left, right[j], sum[r][j]);
-    }
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 16
-    for (int j = 0; j < vectors; ++j) T::store(c + r * c_stride + j * vec_width, sum[r][j]);
   }
 }
 

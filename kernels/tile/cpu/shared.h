@@ -6,6 +6,8 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
+inline constexpr int cache_line = 64;
+
 /// Row after row. Columns behind the last dimension are zero up to the next whole vector.
 template <int rows_, int cols_>
 struct alignas(64) RowTile {
@@ -21,6 +23,8 @@ struct alignas(64) DirectTile {
   static constexpr int rows = rows_;
   static constexpr int cols = cols_;
   const void* row[rows];
+  const void* next[rows];  // of the tile after this one: to be fetched meanwhile
+  i32 next_count;
   DType dtype;
   RowTile<rows, cols> staged;
 };

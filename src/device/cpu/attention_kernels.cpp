@@ -54,12 +54,12 @@ constexpr AttentionKernel kernel(const char* name) {
           run<Arch, config>};
 }
 
-// Few rows: eight heads of 32 keys are 128 KiB of bf16 K and V at head dim 128: what is fetched for
+// Few rows: eight heads of 64 keys are 256 KiB of bf16 K and V at head dim 128: what is fetched for
 // the next tile stays in L2 until it is used. Many rows: 64 rows repay the transposition of K, 64
 // keys the pass over the output.
 constexpr attention::Config few_rows(int head_dim) {
   return {.tile_rows = 16,
-          .tile_kv = 32,
+          .tile_kv = head_dim <= 128 ? 64 : 32,
           .head_dim_qk = head_dim,
           .head_dim_vo = head_dim,
           .bundle = 8,

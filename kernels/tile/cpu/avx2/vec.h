@@ -173,6 +173,23 @@ WF_DEVICE int compress_store(float* to, Vec a, Mask keep) {
   return count;
 }
 
+WF_DEVICE IVec load_words(const void* p) {
+  return ints(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
+}
+
+/// Two vectors of neighbours to their even and their odd elements, and back.
+WF_DEVICE void deinterleave(Vec& a, Vec& b) {
+  const __m256d even = _mm256_castps_pd(_mm256_shuffle_ps(a.v, b.v, 0x88));
+  const __m256d odd = _mm256_castps_pd(_mm256_shuffle_ps(a.v, b.v, 0xdd));
+  a.v = _mm256_castpd_ps(_mm256_permute4x64_pd(even, 0xd8));
+  b.v = _mm256_castpd_ps(_mm256_permute4x64_pd(odd, 0xd8));
+}
+WF_DEVICE void interleave(Vec& even, Vec& odd) {
+  const __m256 low = _mm256_unpacklo_ps(even.v, odd.v), high = _mm256_unpackhi_ps(even.v, odd.v);
+  even.v = _mm256_permute2f128_ps(low, high, 0x20);
+  odd.v = _mm256_permute2f128_ps(low, high, 0x31);
+}
+
 /// Transposes a square block held in `vec_width` vectors.
 WF_DEVICE void transpose(Vec (&a)[8]) {
   __m256 pair[8], quad[8];

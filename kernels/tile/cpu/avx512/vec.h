@@ -197,16 +197,38 @@ WF_DEVICE void transpose(Vec (&a)[16]) {
 
 /// Lane i of the result is the sum over the lanes of a[i].
 WF_DEVICE Vec reduce_add_each(const Vec (&a)[16]) {
-  Vec t[16];
-  for (int i = 0; i < 16; ++i) t[i] = a[i];
-  transpose(t);
-  for (int step = 8; step > 0; step /= 2) {
-    for (int i = 0; i < step; ++i) t[i] = t[i] + t[i + step];
+  __m512 quad[4];  // [i] lane 4 g + n: part g of the sum of a[4 i + n]
+  for (int i = 0; i < 4; ++i) {
+    const __m512 p = a[4 * i].v, q = a[4 * i + 1].v, r = a[4 * i + 2].v, s = a[4 * i + 3].v;
+    const __m512d pq = _mm512_castps_pd(_mm512_unpacklo_ps(p, q) + _mm512_unpackhi_ps(p, q));
+    const __m512d rs = _mm512_castps_pd(_mm512_unpacklo_ps(r, s) + _mm512_unpackhi_ps(r, s));
+    quad[i] =
+        _mm512_castpd_ps(_mm512_unpacklo_pd(pq, rs)) + _mm512_castpd_ps(_mm512_unpackhi_pd(pq, rs));
   }
-  return t[0];
+  const auto halve = [](__m512 x, __m512 y) {
+    return _mm512_shuffle_f32x4(x, y, 0x88) + _mm512_shuffle_f32x4(x, y, 0xdd);
+  };
+  return {halve(halve(quad[0], quad[1]), halve(quad[2], quad[3]))};
 }
 
-WF_DEVICE IVec load_words(const u32* p) { return ints(_mm512_loadu_si512(p)); }
+/// Two vectors of neighbours to their even and their odd elements, and back.
+WF_DEVICE void deinterleave(Vec& a, Vec& b) {
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  const __m512 first = _mm512_permutex2var_ps(a.v, even, b.v);
+  b.v = _mm512_permutex2var_ps(a.v, odd, b.v);
+  a.v = first;
+}
+WF_DEVICE void interleave(Vec& even, Vec& odd) {
+  const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const __m512i high =
+      _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  const __m512 first = _mm512_permutex2var_ps(even.v, low, odd.v);
+  odd.v = _mm512_permutex2var_ps(even.v, high, odd.v);
+  even.v = first;
+}
+
+WF_DEVICE IVec load_words(const void* p) { return ints(_mm512_loadu_si512(p)); }
 WF_DEVICE void store_words(u32* p, IVec a) { _mm512_storeu_si512(p, raw(a)); }
 /// Sixteen 16-bit values, each in the low half of its lane.
 WF_DEVICE IVec load_halves(const void* p) {

@@ -66,6 +66,16 @@ WF_DEVICE void store_bf16(void* p, Vec a) {
   __builtin_memcpy(p, &h, 2);
 }
 
+WF_DEVICE IVec load_words(const void* p) {
+  i32 word;
+  __builtin_memcpy(&word, p, 4);
+  return word;
+}
+
+/// Two vectors of neighbours to their even and their odd elements, and back.
+WF_DEVICE void deinterleave(Vec&, Vec&) {}
+WF_DEVICE void interleave(Vec&, Vec&) {}
+
 // Stores past the caches: plain ones here.
 WF_DEVICE void stream_f32(void* p, Vec a) { __builtin_memcpy(p, &a, 4); }
 WF_DEVICE void stream_f16(void* p, Vec a) { store_f16(p, a); }
