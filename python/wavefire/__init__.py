@@ -23,8 +23,19 @@ from .decode import (
     single_decode_with_kv_cache,
 )
 from .kv_cache import KvCache
-from .norm import fused_add_rmsnorm, gemma_fused_add_rmsnorm, gemma_rmsnorm, rmsnorm
-from .page import append_paged_kv_cache, get_batch_indices_positions, get_seq_lens
+from .norm import (
+    fused_add_rmsnorm,
+    gemma_fused_add_rmsnorm,
+    gemma_rmsnorm,
+    layernorm,
+    rmsnorm,
+)
+from .page import (
+    append_paged_kv_cache,
+    append_paged_mla_kv_cache,
+    get_batch_indices_positions,
+    get_seq_lens,
+)
 from .prefill import (
     BatchPrefillWithPagedKVCacheWrapper,
     BatchPrefillWithRaggedKVCacheWrapper,
@@ -67,6 +78,7 @@ __all__ = [
     "__version__",
     "activation",
     "append_paged_kv_cache",
+    "append_paged_mla_kv_cache",
     "apply_llama31_rope",
     "apply_llama31_rope_inplace",
     "apply_llama31_rope_pos_ids",
@@ -89,6 +101,7 @@ __all__ = [
     "get_batch_indices_positions",
     "get_seq_lens",
     "kv_cache",
+    "layernorm",
     "merge_state",
     "merge_state_in_place",
     "merge_states",

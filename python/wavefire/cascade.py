@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from ._library import function
-from ._tensors import dtype_name, empty, empty_like, is_torch, require_writable, returned
+from ._tensors import empty, empty_like, is_torch, require_writable, returned
 
 _merge_state = function("merge_state")
 _merge_states = function("merge_states")
 
 
+def _name(s: Any) -> str:
+    return str(s.dtype).removeprefix("torch.")  # also of dtypes that the library has no name for
+
+
 def _float32(s: Any) -> Any:
-    if dtype_name(s.dtype) == "float32":
+    if _name(s) == "float32":
         return s
     return s.float() if is_torch(s) else s.astype("float32")
 
@@ -34,8 +38,8 @@ def merge_state_in_place(v: Any, s: Any, v_other: Any, s_other: Any, mask: Any =
     """
     operation = "merge_state_in_place"
     require_writable(operation, v=v, s=s)
-    if dtype_name(s.dtype) != "float32":
-        raise ValueError(f"{operation}: 's' is {dtype_name(s.dtype)}; accepted: float32")
+    if _name(s) != "float32":
+        raise ValueError(f"{operation}: 's' is {_name(s)}; accepted: float32")
     _merge_state(v, s, v_other, _float32(s_other), v, s, mask)
 
 

@@ -1,0 +1,24 @@
+"""Comparisons that tests of several families share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+ULP = {torch.float32: 3e-6, torch.float16: 1.1e-3, torch.bfloat16: 8.5e-3}
+
+
+def close(ours: torch.Tensor, theirs: Any, dtype: torch.dtype) -> None:
+    """Relative to each value, or to 3 % of the largest one where sums and tails cancel."""
+    theirs = np.asarray(theirs, np.float64)
+    error = np.abs(ours.double().numpy() - theirs)
+    magnitude = np.maximum(np.abs(theirs), 0.03 * np.abs(theirs).max(initial=0))
+    worst = (error / np.maximum(magnitude, 1e-30)).max(initial=0)
+    assert worst <= ULP[dtype], worst
+
+
+def ints(*values: int) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.int32)
