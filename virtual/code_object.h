@@ -12,16 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "virtual/line_table.h"
 #include "virtual/types.h"
 
 namespace instinct {
 
 class Program;  // the decoded instructions, kept with the code object (instruction.h)
-
-struct SourceLine {
-  std::string file;
-  u32 line = 0;
-};
 
 struct KernelArgument {
   // `hidden_*` in the metadata; `other` is a hidden one that is left zero.
@@ -138,9 +134,8 @@ struct Segment {
 
 class CodeObject {
  public:
-  // Parses, places and relocates a copy of the file (at least sizeof(header) bytes are looked at;
-  // `size` may be less than the ELF says: then it is truncated). Takes a raw ELF or a clang offload
-  // bundle (the entry for `wanted`, or the first AMDGPU one). Throws Error.
+  // Parses, places and relocates a copy of the file: an ELF file, or a clang offload bundle (the
+  // entry for `wanted`, or its only one for a target that we know). Throws Error.
   static std::shared_ptr<const CodeObject> load(std::span<const std::byte> file,
                                                 std::optional<Target> wanted = std::nullopt);
   ~CodeObject();
@@ -169,12 +164,7 @@ class CodeObject {
  private:
   friend class CodeObjectLoader;
   CodeObject() = default;
-
-  struct Line {
-    u64 address;
-    u32 file;
-    u32 line;  // 0: end of a sequence
-  };
+  const std::byte* at(u64 address) const { return reinterpret_cast<const std::byte*>(address); }
 
   Target target_ = Target::gfx942;
   void* image_ = nullptr;
@@ -184,8 +174,8 @@ class CodeObject {
   std::vector<Segment> text_;
   std::vector<Kernel> kernels_;
   std::vector<Symbol> symbols_;
-  std::vector<std::string> files_;
-  std::vector<Line> lines_;
+  std::vector<u32> functions_;  // those among the symbols, by address
+  LineTable lines_;
   mutable std::once_flag decode_once_;
   mutable std::shared_ptr<const Program> program_;
 };
