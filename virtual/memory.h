@@ -83,14 +83,17 @@ class Memory {
 
  private:
   struct Owned;
-  void publish();
+  void insert(const Allocation& allocation);
+  Allocation erase(u64 base);
+  void add_process(MemoryMap& map) const;
 
   u64 capacity_;
   mutable std::mutex mutex_;
   u64 used_ = 0;
   u64 next_id_ = 1;
   bool host_allowed_ = false;
-  std::shared_ptr<const MemoryMap> map_;
+  MemoryMap current_;
+  mutable std::shared_ptr<const MemoryMap> picture_;  // of current_; null after a change
   std::vector<Owned> quarantine_;
   std::vector<Owned> owned_;
 };
