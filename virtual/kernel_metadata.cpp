@@ -18,6 +18,8 @@ constexpr u32 kMaxScratchBytes = 8191 * 1024 / kWaveLanes;
 constexpr u32 kMaxKernargBytes = 1 << 16;
 constexpr u32 kMaxThreads = 1024;
 
+constexpr u32 max_lds(Target target) { return (target == Target::gfx942 ? 64 : 160) * 1024; }
+
 using Kind = KernelArgument::Kind;
 
 constexpr std::array<std::pair<std::string_view, Kind>, 19> kKinds = {{
@@ -158,9 +160,9 @@ class KernelReader {
              " is beyond the segment's " + std::to_string(descriptor.kernarg_bytes) + " bytes");
       }
     }
-    if (descriptor.lds_bytes > lds_limit(target)) {
+    if (descriptor.lds_bytes > max_lds(target)) {
       fail("needs " + std::to_string(descriptor.lds_bytes) + " bytes of LDS; " + name_of(target) +
-           " has " + std::to_string(lds_limit(target)));
+           " has " + std::to_string(max_lds(target)));
     }
     if (descriptor.scratch_bytes > kMaxScratchBytes) fail("its scratch is too large");
     if (kernel_.max_threads == 0 || kernel_.max_threads > kMaxThreads) {

@@ -12,9 +12,6 @@
 
 namespace instinct {
 
-// Bytes of LDS that a workgroup may have.
-constexpr u32 lds_limit(Target target) { return (target == Target::gfx942 ? 64 : 160) * 1024; }
-
 // What the loader knows of the image.
 struct KernelPlaces {
   // Where a symbol lies, as an address in the file.

@@ -170,7 +170,32 @@ void Memory::allow_host_memory(bool allow) {
   host_allowed_ = allow;
 }
 
+void Memory::set_peer(const Memory* peer, bool visible) {
+  const std::lock_guard lock(mutex_);
+  std::erase(peers_, peer);
+  if (visible) peers_.push_back(peer);
+}
+
 std::shared_ptr<const MemoryMap> Memory::map() const {
+  auto own = own_map();
+  std::vector<const Memory*> peers;
+  {
+    const std::lock_guard lock(mutex_);
+    peers = peers_;
+  }
+  if (peers.empty()) return own;
+  // Each with its own lock, one after another: two devices may be each other's peers.
+  auto all = std::make_shared<MemoryMap>(*own);
+  for (const Memory* peer : peers) {
+    for (const Allocation& allocation : peer->own_map()->live_) {
+      if (allocation.kind == Allocation::Kind::device) all->live_.push_back(allocation);
+    }
+  }
+  std::ranges::sort(all->live_, {}, &Allocation::base);
+  return all;
+}
+
+std::shared_ptr<const MemoryMap> Memory::own_map() const {
   const std::lock_guard lock(mutex_);
   if (host_allowed_) {
     auto picture = std::make_shared<MemoryMap>(current_);

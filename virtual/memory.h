@@ -71,6 +71,9 @@ class Memory {
   // sees host memory (XNACK).
   void allow_host_memory(bool allow);
 
+  // Lets kernels of this device use the memory of another, or no longer. Not for itself.
+  void set_peer(const Memory* peer, bool visible);
+
   std::shared_ptr<const MemoryMap> map() const;
   std::optional<Allocation> find(u64 address) const;
 
@@ -86,6 +89,7 @@ class Memory {
   void insert(const Allocation& allocation);
   Allocation erase(u64 base);
   void add_process(MemoryMap& map) const;
+  std::shared_ptr<const MemoryMap> own_map() const;
 
   u64 capacity_;
   mutable std::mutex mutex_;
@@ -94,6 +98,7 @@ class Memory {
   bool host_allowed_ = false;
   MemoryMap current_;
   mutable std::shared_ptr<const MemoryMap> picture_;  // of current_; null after a change
+  std::vector<const Memory*> peers_;
   std::vector<Owned> quarantine_;
   std::vector<Owned> owned_;
 };
