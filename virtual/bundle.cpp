@@ -1,7 +1,5 @@
 #include "virtual/bundle.h"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -70,19 +68,14 @@ std::span<const std::byte> unbundle(std::span<const std::byte> file, std::option
 }
 
 u64 size_by_tables(std::span<const std::byte> file) {
-  if (begins_with(file, kMagic)) {
-    try {
-      u64 end = 0;
-      for (const Entry& entry : entries_of(file)) end = std::max(end, entry.offset + entry.size);
-      return end;
-    } catch (const Error&) {
-      return 0;
-    }
+  if (!begins_with(file, kMagic)) return ElfFile::size_by_tables(file);
+  try {
+    u64 end = 0;
+    for (const Entry& entry : entries_of(file)) end = std::max(end, entry.offset + entry.size);
+    return end;
+  } catch (const Error&) {
+    return 2 * file.size();
   }
-  if (file.size() < sizeof(Elf64_Ehdr)) return 0;
-  Elf64_Ehdr header;
-  std::memcpy(&header, file.data(), sizeof(header));
-  return ElfFile::size_by_header(header);
 }
 
 }  // namespace instinct

@@ -12,8 +12,8 @@ namespace instinct {
 // it is. Throws Error if a bundle has no such part.
 std::span<const std::byte> unbundle(std::span<const std::byte> file, std::optional<Target> wanted);
 
-// How many bytes the bundle or ELF file has whose first bytes these are, by its own tables.
-// 0 if more of it has to be seen first: then `file` should grow.
+// How many bytes the bundle or ELF file has that begins with these, as far as its tables are among
+// them: more than given if more has to be seen.
 u64 size_by_tables(std::span<const std::byte> file);
 
 }  // namespace instinct

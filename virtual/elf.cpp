@@ -27,10 +27,28 @@ Elf64_Ehdr checked_header(const Bytes& bytes) {
 
 }  // namespace
 
-u64 ElfFile::size_by_header(const Elf64_Ehdr& header) {
-  const auto end = [](u64 offset, u64 count, u64 each) { return offset + count * each; };
-  return std::max({u64{sizeof(Elf64_Ehdr)}, end(header.e_phoff, header.e_phnum, header.e_phentsize),
-                   end(header.e_shoff, header.e_shnum, header.e_shentsize)});
+u64 ElfFile::size_by_tables(std::span<const std::byte> file) {
+  u64 size = sizeof(Elf64_Ehdr);
+  if (file.size() < size) return size;
+  const Bytes bytes(file, "code object");
+  const auto header = bytes.read<Elf64_Ehdr>(0);
+  const auto reach = [&](u64 offset, u64 count) { size = std::max(size, offset + count); };
+  const u64 segments_end = header.e_phoff + header.e_phnum * sizeof(Elf64_Phdr);
+  const u64 sections_end = header.e_shoff + header.e_shnum * sizeof(Elf64_Shdr);
+  reach(segments_end, 0);
+  reach(sections_end, 0);
+  if (size > file.size() || segments_end < header.e_phoff || sections_end < header.e_shoff) {
+    return size;
+  }
+  for (u32 i = 0; i < header.e_phnum; ++i) {
+    const auto segment = bytes.read<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr));
+    if (segment.p_type == PT_LOAD) reach(segment.p_offset, segment.p_filesz);
+  }
+  for (u32 i = 0; i < header.e_shnum; ++i) {
+    const auto section = bytes.read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
+    if (section.sh_type != SHT_NOBITS) reach(section.sh_offset, section.sh_size);
+  }
+  return size;
 }
 
 ElfFile::ElfFile(std::span<const std::byte> file)

@@ -22,9 +22,8 @@ class ElfFile {
   // Checks the header and the tables that it names. Throws Error.
   explicit ElfFile(std::span<const std::byte> file);
 
-  // How many bytes the file has by its own tables, looking at its header only (and no further than
-  // `file`).
-  static u64 size_by_header(const Elf64_Ehdr& header);
+  // How many bytes the file has by those of its own tables that `file` includes.
+  static u64 size_by_tables(std::span<const std::byte> file);
 
   const Elf64_Ehdr& header() const { return header_; }
   const std::vector<Elf64_Phdr>& segments() const { return segments_; }

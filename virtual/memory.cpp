@@ -125,6 +125,11 @@ void Memory::free(u64 address) {
   }
 }
 
+bool Memory::owns(u64 address) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::find(owned_, address, &Owned::base) != owned_.end();
+}
+
 void Memory::add(u64 base, u64 bytes, Allocation::Kind kind, bool writable) {
   const std::lock_guard lock(mutex_);
   if (base == 0 || bytes == 0 || base + bytes < base) {

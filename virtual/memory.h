@@ -62,6 +62,7 @@ class Memory {
   // With `kind` host: defined. Throws Error out_of_memory.
   u64 allocate(u64 bytes, Allocation::Kind kind = Allocation::Kind::device);
   void free(u64 address);  // throws Error unless it is the base of an allocation
+  bool owns(u64 address) const;  // whether free() would take it
 
   // Memory that belongs to others: host memory, code objects.
   void add(u64 base, u64 bytes, Allocation::Kind kind, bool writable = true);

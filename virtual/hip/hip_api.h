@@ -122,6 +122,14 @@ hipError_t hipModuleUnload(hipModule_t module);
 hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module, const char* name);
 hipError_t hipModuleGetGlobal(hipDeviceptr_t* pointer, size_t* bytes, hipModule_t module,
                               const char* name);
+hipError_t hipGetSymbolAddress(void** pointer, const void* symbol);
+hipError_t hipGetSymbolSize(size_t* bytes, const void* symbol);
+hipError_t hipMemcpyToSymbol(const void* symbol, const void* from, size_t bytes,
+                             size_t offset WAVEFIRE_HIP_DEFAULT(0),
+                             hipMemcpyKind kind WAVEFIRE_HIP_DEFAULT(hipMemcpyHostToDevice));
+hipError_t hipMemcpyFromSymbol(void* to, const void* symbol, size_t bytes,
+                               size_t offset WAVEFIRE_HIP_DEFAULT(0),
+                               hipMemcpyKind kind WAVEFIRE_HIP_DEFAULT(hipMemcpyDeviceToHost));
 hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attribute, hipFunction_t function);
 hipError_t hipFuncGetAttributes(struct hipFuncAttributes* attributes, const void* function);
 hipError_t hipFuncSetAttribute(const void* function, hipFuncAttribute attribute, int value);
@@ -237,5 +245,15 @@ hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNod
 // NOLINTEND(readability-identifier-naming)
 
 #ifdef __cplusplus
+}
+
+// As in HIP's header, without a cast.
+template <class T>
+hipError_t hipMalloc(T** pointer, size_t bytes) {
+  return hipMalloc(reinterpret_cast<void**>(pointer), bytes);
+}
+template <class T>
+hipError_t hipHostMalloc(T** pointer, size_t bytes, unsigned int flags = hipHostMallocDefault) {
+  return hipHostMalloc(reinterpret_cast<void**>(pointer), bytes, flags);
 }
 #endif
