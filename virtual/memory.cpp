@@ -18,7 +18,6 @@ constexpr u64 kGap = 4096;
 constexpr u64 kPage = 4096;
 // Freed memory whose addresses are not used again yet.
 constexpr std::size_t kMaxQuarantine = 1024;
-constexpr std::size_t kMaxFreed = 4096;  // remembered in all
 
 u64 round_up(u64 bytes, u64 unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -64,7 +63,6 @@ const Allocation* MemoryMap::find(u64 address) const {
 }
 
 const Allocation* MemoryMap::find_freed(u64 address) const {
-  if (find(address)) return nullptr;
   for (auto freed = freed_.rbegin(); freed != freed_.rend(); ++freed) {
     if (freed->contains(address, 1)) return &*freed;
   }
@@ -114,7 +112,10 @@ void Memory::free(u64 address) {
   if (owned == owned_.end()) {
     throw Error(Error::Kind::invalid_value, "not the address of an allocation");
   }
-  used_ -= erase(address).size;
+  Allocation freed = erase(address);
+  used_ -= freed.size;
+  freed.defined = nullptr;
+  current_.freed_.push_back(freed);
   owned->drop_shadow();
   madvise(owned->pages, owned->page_bytes, MADV_DONTNEED);
   quarantine_.push_back(*owned);
@@ -122,6 +123,7 @@ void Memory::free(u64 address) {
   if (quarantine_.size() > kMaxQuarantine) {
     quarantine_.front().drop();
     quarantine_.erase(quarantine_.begin());
+    current_.freed_.erase(current_.freed_.begin());
   }
 }
 
@@ -163,9 +165,6 @@ Allocation Memory::erase(u64 base) {
   }
   const Allocation allocation = *place;
   current_.live_.erase(place);
-  current_.freed_.push_back(allocation);
-  current_.freed_.back().defined = nullptr;
-  if (current_.freed_.size() > kMaxFreed) current_.freed_.erase(current_.freed_.begin());
   picture_.reset();
   return allocation;
 }

@@ -42,13 +42,13 @@ class MemoryMap {
   // The nearest allocations below and above, for reports.
   const Allocation* below(u64 address) const;
   const Allocation* above(u64 address) const;
-  // The last freed allocation that held `address`, unless something else is there now.
+  // The freed allocation that held `address`, as long as its addresses are not used again.
   const Allocation* find_freed(u64 address) const;
 
  private:
   friend class Memory;
   std::vector<Allocation> live_;   // by address, disjoint
-  std::vector<Allocation> freed_;  // oldest first
+  std::vector<Allocation> freed_;  // those in quarantine, oldest first
 };
 
 class Memory {
@@ -61,7 +61,7 @@ class Memory {
   // Memory of the device: aligned to 256 bytes, undefined, with unused addresses on both sides.
   // With `kind` host: defined. Throws Error out_of_memory.
   u64 allocate(u64 bytes, Allocation::Kind kind = Allocation::Kind::device);
-  void free(u64 address);  // throws Error unless it is the base of an allocation
+  void free(u64 address);        // throws Error unless it is the base of an allocation
   bool owns(u64 address) const;  // whether free() would take it
 
   // Memory that belongs to others: host memory, code objects.

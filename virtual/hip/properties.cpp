@@ -125,8 +125,8 @@ void fill_properties(Device& device, hipDeviceProp_tR0600& properties) {
   properties = {};
   std::snprintf(properties.name, sizeof(properties.name), "%s", model.name);
   std::snprintf(properties.gcnArchName, sizeof(properties.gcnArchName), "%s", model.arch);
-  std::snprintf(properties.uuid.bytes, sizeof(properties.uuid.bytes), "virtual-%07d",
-                device.ordinal() % 10'000'000);
+  std::memcpy(properties.uuid.bytes, "virtual-device-", 15);
+  properties.uuid.bytes[15] = static_cast<char>('0' + device.ordinal());
   const std::size_t lds = lds_limit(device.target());
   properties.totalGlobalMem = device.memory().capacity();
   properties.sharedMemPerBlock = lds;
