@@ -31,6 +31,7 @@ u64 ElfFile::size_by_tables(std::span<const std::byte> file) {
   u64 size = sizeof(Elf64_Ehdr);
   if (file.size() < size) return size;
   const Bytes bytes(file, "code object");
+  if (std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0) return size;
   const auto header = bytes.read<Elf64_Ehdr>(0);
   const auto reach = [&](u64 offset, u64 count) { size = std::max(size, offset + count); };
   const u64 segments_end = header.e_phoff + header.e_phnum * sizeof(Elf64_Phdr);

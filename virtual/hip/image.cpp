@@ -13,6 +13,7 @@ namespace instinct::hip {
 namespace {
 
 constexpr u64 kMaxImage = 1ull << 30;
+constexpr u64 kChunk = 1 << 20;
 
 // Memory of this process, through a file: reading where nothing is mapped ends early.
 class ProcessMemory {
@@ -25,15 +26,15 @@ class ProcessMemory {
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
   std::vector<std::byte> read(const void* address, u64 bytes) const {
-    std::vector<std::byte> content(bytes);
-    u64 done = 0;
-    while (done < bytes) {
+    std::vector<std::byte> content;
+    while (content.size() < bytes) {
+      const u64 done = content.size();
+      content.resize(std::min(bytes, done + kChunk));
       const auto offset = static_cast<off_t>(reinterpret_cast<u64>(address) + done);
-      const ssize_t count = pread(file_, content.data() + done, bytes - done, offset);
+      const ssize_t count = pread(file_, content.data() + done, content.size() - done, offset);
+      content.resize(done + static_cast<u64>(std::max<ssize_t>(count, 0)));
       if (count <= 0) break;
-      done += static_cast<u64>(count);
     }
-    content.resize(done);
     return content;
   }
 
