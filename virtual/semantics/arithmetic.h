@@ -130,7 +130,7 @@ inline float v_med3_f32(float a, float b, float c, bool ieee = true) {
   return nan ? v_min3_f32(a, b, c, ieee) : middle;
 }
 inline u16 v_med3_f16(u16 a, u16 b, u16 c, bool ieee = true) {
-  const float x = f32_of_f16(a), y = f32_of_f16(b), z = f32_of_f16(c);
+  const float x = f32_of_f16(a), y = f32_of_f16(b);
   const float most = f32_of_f16(v_max3_f16(a, b, c, ieee));
   u16 middle = v_max_f16(a, b, ieee);
   middle = most == y ? v_max_f16(a, c, ieee) : middle;
