@@ -42,3 +42,25 @@ DEVICE inline void barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+
+#define LDS __attribute__((address_space(3)))
+#define GLOBAL __attribute__((address_space(1)))
+
+template <class T>
+DEVICE inline LDS void* lds(T* pointer) {
+  return (LDS void*)pointer;
+}
+template <class T>
+DEVICE inline GLOBAL void* global(T* pointer) {
+  return (GLOBAL void*)pointer;
+}
+
+// Of raw buffers: 32-bit data format, no swizzle.
+DEVICE inline __amdgpu_buffer_rsrc_t buffer(const void* base, int bytes) {
+  return __builtin_amdgcn_make_buffer_rsrc((void*)base, 0, bytes, 0x00020000);
+}
+
+template <class To, class From>
+DEVICE inline To bits(From value) {
+  return __builtin_bit_cast(To, value);
+}
