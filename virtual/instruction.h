@@ -98,7 +98,9 @@ struct Instruction {
   u8 reads = 0;       // used entries of `read`, `write`
   u8 writes = 0;
   u8 sources = 0;
-  u32 hazards = 0;  // checks.h: which rules this instruction can break as a reader
+  // hazards.cpp: wait states that it may need before it, and what it makes others wait for.
+  u16 hazards = 0;
+  u16 produces = 0;
   Span read[6];
   Span write[3];
   u64 scalar_read[2] = {};  // bits 0-127
@@ -111,12 +113,13 @@ struct Instruction {
   bool clamp = false;
   u8 omod = 0;  // 1: *2, 2: *4, 3: /2
   u8 op_sel = 0;
-  u8 op_sel_hi = 0xf;  // bits in the order of the sources; default of packed instructions
+  u8 op_sel_hi = 0;  // bits in the order of the sources
   u8 neg_lo = 0, neg_hi = 0;
   u8 cbsz = 0, abid = 0, blgp = 0;
   bool sc0 = false, sc1 = false, nt = false;
   bool offen = false, idxen = false, lds = false, gds = false;
   u8 byte_sel = 0;
+  u8 bitop3 = 0;
   Dpp dpp;
   Sdwa sdwa;
   Waits waits;

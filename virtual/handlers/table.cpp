@@ -1,0 +1,34 @@
+// All handlers of a level.
+#include "virtual/handlers/define.h"
+
+namespace instinct::INSTINCT_LEVEL {
+
+void register_atomics();
+void register_buffer_memory();
+void register_control();
+void register_cross_lane();
+void register_lds();
+void register_matrix();
+void register_scalar();
+void register_scalar_memory();
+void register_scalar_special();
+void register_vector_compare();
+void register_vector_float();
+void register_vector_integer();
+void register_vector_memory();
+
+void register_handlers() {
+  register_control();
+  register_scalar();
+  register_scalar_special();
+  register_scalar_memory();
+  register_vector_integer();
+  register_vector_float();
+  register_vector_compare();
+  register_cross_lane();
+  register_lds();
+  register_vector_memory();
+  register_buffer_memory();
+}
+
+}  // namespace instinct::INSTINCT_LEVEL
