@@ -29,9 +29,9 @@ struct Shape {
   bool ocp = false;     // fp8 and bf8 are those of gfx950
   bool sparse = false;  // A keeps two of four along k
 
-  constexpr int lane_groups(int side) const { return 64 / (side * blocks); }
+  [[gnu::always_inline]] constexpr int lane_groups(int side) const { return 64 / (side * blocks); }
   // Elements of a lane, densely.
-  constexpr int per_lane(int side) const { return k / lane_groups(side); }
+  [[gnu::always_inline]] constexpr int per_lane(int side) const { return k / lane_groups(side); }
 };
 
 // Where element k of row i of A is (of column i of B: likewise): lane and position in the lane.
@@ -40,17 +40,22 @@ struct Shape {
 struct Place {
   int lane, position;
 };
-constexpr Place place_of(const Shape& s, int side, int block, int i, int k, bool chunked) {
-  const int per = s.per_lane(side);
-  if (chunked) {
+[[gnu::always_inline]] constexpr Place place_of(const Shape& s, int side, int block, int i, int k,
+                                                bool chunked) {
+  if (chunked && s.a == Element::f8f6f4) {
     const int half = s.k / 2;
-    const int in_half = k % half;
-    return {i + side * (in_half / 16), in_half % 16 + 16 * (k / half)};
+    return {i + side * (k % half / 16), k % half % 16 + 16 * (k / half)};
   }
+  const int per = s.per_lane(side);
   return {i + side * (block + s.blocks * (k / per)), k % per};
 }
+// The same as an index into Elements, of block 0 and row 0; i + side * block is to be added.
+[[gnu::always_inline]] constexpr int offset_of(const Shape& s, int side, int k, bool chunked) {
+  const Place place = place_of(s, side, 0, 0, k, chunked);
+  return 64 * place.position + place.lane;
+}
 // The register and lane of D[block][i][j].
-constexpr Place place_of_result(const Shape& s, int block, int i, int j) {
+[[gnu::always_inline]] constexpr Place place_of_result(const Shape& s, int block, int i, int j) {
   if (s.a == Element::f64) {
     return {16 * (i % 4) + (s.blocks > 1 ? s.n * block : 0) + j, 2 * (i / 4)};
   }
@@ -67,21 +72,21 @@ struct Elements {
   i32 most = 2 * kZeroExponent, least = kSpecialExponent;  // over what is not zero
 
   void set_exponents(int position, i32 lowest) {
-    const float* from = value[position];
-    i32* to = exponent[position];
-    i32 high = most, low = least;
-    for (int l = 0; l < 64; ++l) {
-      const u32 bits = bits_of(from[l]);
-      const i32 field = static_cast<i32>(bits >> 23 & 0xff);
-      i32 e = field - 127 > lowest ? field - 127 : lowest;
-      e = field == 255 ? kSpecialExponent : e;
-      const bool zero = bits << 1 == 0;
-      to[l] = zero ? kZeroExponent : e;
-      high = !zero && e > high ? e : high;
-      low = !zero && e < low ? e : low;
+    Ints high = all(most), low = all(least);
+    for (int l = 0; l < 64; l += kWidth) {
+      const Words bits = load_vector<Words>(&value[position][l]);
+      const Ints field = reinterpret_cast<Ints>(bits >> 23 & 0xffu);
+      const Ints zero = reinterpret_cast<Ints>(bits << 1 == 0);
+      Ints e = larger(field - 127, all(lowest));
+      e = select<Ints>(field == 255, all(kSpecialExponent), e);
+      high = select<Ints>(zero, high, larger(high, e));
+      low = select<Ints>(zero, low, e < low ? e : low);
+      store_vector(&exponent[position][l], select<Ints>(zero, all(kZeroExponent), e));
     }
-    most = high;
-    least = low;
+    for (int l = 0; l < kWidth; ++l) {
+      most = high[l] > most ? high[l] : most;
+      least = low[l] < least ? low[l] : least;
+    }
   }
 };
 

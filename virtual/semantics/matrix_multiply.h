@@ -1,6 +1,9 @@
 // Matrix instructions, one function template for each kind of sum.
 #pragma once
 
+#include <array>
+#include <utility>
+
 #include "virtual/semantics/matrix_elements.h"
 
 namespace instinct::INSTINCT_LEVEL {
@@ -24,20 +27,43 @@ inline V accumulators(const MatrixOperands& o, int row, int lane) {
 
 // ---- Sums of groups: f16, bf16, xf32, 8 bits and below ----
 
-// What a sum needs to know besides the shape.
-template <Shape kShape>
+// A shape without what elements are: instructions of different formats share the code of a sum.
+struct Sums {
+  int m, n, k, blocks;
+  Sum kind;
+  int group;    // summed at once
+  bool scaled;  // and, for f8f6f4, 8-bit operands:
+  bool chunked_a, chunked_b;
+
+  constexpr Shape places() const {
+    const Element element = scaled ? Element::f8f6f4 : Element::f16;
+    return {.m = m, .n = n, .k = k, .blocks = blocks, .a = element, .b = element};
+  }
+};
+constexpr Sums sums_of(const Shape& s, bool chunked_a = false, bool chunked_b = false) {
+  const bool scaled = s.a == Element::f8f6f4;
+  const bool bytes = scaled || s.a == Element::fp8 || s.a == Element::bf8;
+  const int most = bytes ? 16 : s.a == Element::xf32 ? 4 : 8;
+  return {.m = s.m,
+          .n = s.n,
+          .k = s.k,
+          .blocks = s.blocks,
+          .kind = bytes ? Sum::bytes : Sum::halves,
+          .group = s.k < most ? s.k : most,
+          .scaled = scaled,
+          .chunked_a = chunked_a,
+          .chunked_b = chunked_b};
+}
+
+template <Sums kSums>
 struct GroupSum {
-  static constexpr bool kScaled = kShape.a == Element::f8f6f4;
-  static constexpr bool kBytes = kScaled || kShape.a == Element::fp8 || kShape.a == Element::bf8;
-  static constexpr Sum kSum = kBytes ? Sum::bytes : Sum::halves;
-  static constexpr int kMost = kBytes ? 16 : kShape.a == Element::xf32 ? 4 : 8;
-  static constexpr int kGroup = kShape.k < kMost ? kShape.k : kMost;
-  static constexpr int kPositions = kShape.per_lane(kShape.m);
-  using Operand = Elements<kPositions>;
+  static constexpr Shape kShape = kSums.places();
+  static constexpr bool kScaled = kSums.scaled, kBytes = kSums.kind == Sum::bytes;
+  static constexpr int kGroup = kSums.group;
+  using Operand = Elements<kShape.per_lane(kShape.m)>;
 
   const Operand& a;
   const Operand& b;
-  bool chunked_a = false, chunked_b = false;
   // Exponents of scales, by block of 32 along k and row (column); kSpecialExponent is NaN.
   const i32 (*scale_a)[32] = nullptr;
   const i32 (*scale_b)[32] = nullptr;
@@ -51,67 +77,72 @@ struct GroupSum {
   // Any case, an element at a time.
   float element(int block, int block_a, int i, int j, float c) const {
     for (int g = 0; g < kShape.k / kGroup; ++g) {
-      Group group{.count = kGroup, .scale = scale(g, i, j)};
+      Group group;
+      group.count = kGroup;
+      group.scale = scale(g, i, j);
       if (group.scale >= kSpecialExponent / 2) return float_of(0x7fc00000u);
       for (int k = 0; k < kGroup; ++k) {
-        const Place pa = place_of(kShape, kShape.m, block_a, i, g * kGroup + k, chunked_a);
-        const Place pb = place_of(kShape, kShape.n, block, j, g * kGroup + k, chunked_b);
+        const Place pa = place_of(kShape, kShape.m, block_a, i, g * kGroup + k, kSums.chunked_a);
+        const Place pb = place_of(kShape, kShape.n, block, j, g * kGroup + k, kSums.chunked_b);
         group.a[k] = a.value[pa.position][pa.lane];
         group.b[k] = b.value[pb.position][pb.lane];
         group.exponent_a[k] = a.exponent[pa.position][pa.lane];
         group.exponent_b[k] = b.exponent[pb.position][pb.lane];
       }
-      c = add_group(group, c, kSum);
+      c = add_group(group, c, kSums.kind);
     }
     return c;
   }
 
-  // kWidth columns from j on. kChunkedA, kChunkedB: as the members. Sets `tiny` in the lanes of
-  // which `vector_sum` does not hold the sum.
-  template <bool kChunkedA, bool kChunkedB>
-  Floats columns(int block, int block_a, int i, int j, Floats c, Ints& tiny) const {
-#pragma GCC unroll 2
-    for (int g = 0; g < kShape.k / kGroup; ++g) {
-      const auto place_a = [&](int k) {
-        return place_of(kShape, kShape.m, block_a, i, g * kGroup + k, kChunkedA);
-      };
-      const auto place_b = [&](int k) {
-        return place_of(kShape, kShape.n, block, j, g * kGroup + k, kChunkedB);
-      };
-      const auto value_a = [&](int k) { return a.value[place_a(k).position][place_a(k).lane]; };
-      const auto exponent_a = [&](int k) {
-        return a.exponent[place_a(k).position][place_a(k).lane];
-      };
-      const auto value_b = [&](int k) {
-        return load_vector<Floats>(&b.value[place_b(k).position][place_b(k).lane]);
-      };
-      const auto exponent_b = [&](int k) {
-        return load_vector<Ints>(&b.exponent[place_b(k).position][place_b(k).lane]);
-      };
-      Ints scales{};
-      if constexpr (kScaled) {
-        const int k32 = g * kGroup / 32;
-        scales = scale_a[k32][i] + load_vector<Ints>(&scale_b[k32][j]);
+  // Where the elements of group kIndex are.
+  template <int kIndex>
+  struct Places {
+    static constexpr int kCount = kGroup;
+    static constexpr std::array<int, kGroup> offsets(int side, bool chunked) {
+      std::array<int, kGroup> table{};
+      for (int k = 0; k < kGroup; ++k) {
+        table[k] = offset_of(kShape, side, kIndex * kGroup + k, chunked);
       }
-      if constexpr (kBytes) {
-        const VectorSum even = vector_sum<kGroup, 0, 2>(value_a, exponent_a, value_b, exponent_b);
-        const VectorSum odd = vector_sum<kGroup, 1, 2>(value_a, exponent_a, value_b, exponent_b);
-        const VectorSum both = combined(even, odd);
-        tiny |= out_of_range(both.exponent);
-        c = finish<kSum>(both, c, scales);
-      } else {
-        const VectorSum sum = vector_sum<kGroup, 0, 1>(value_a, exponent_a, value_b, exponent_b);
-        tiny |= out_of_range(sum.exponent);
-        c = finish<kSum>(sum, c, scales);
-      }
+      return table;
     }
+    static constexpr std::array<int, kGroup> kA = offsets(kShape.m, kSums.chunked_a);
+    static constexpr std::array<int, kGroup> kB = offsets(kShape.n, kSums.chunked_b);
+  };
+
+  // c and group kIndex for kWidth columns from j on.
+  template <int kIndex>
+  [[gnu::always_inline]] Floats add(const Operands& o, int i, int j, Floats c, Ints& tiny) const {
+    using P = Places<kIndex>;
+    Ints scales{};
+    if constexpr (kScaled) {
+      constexpr int kBlock = kIndex * kGroup / 32;
+      scales = scale_a[kBlock][i] + load_vector<Ints>(&scale_b[kBlock][j]);
+    }
+    VectorSum sum;
+    if constexpr (kBytes) {
+      sum = combined(vector_sum<P, 0, 2>(o), vector_sum<P, 1, 2>(o));
+    } else {
+      sum = vector_sum<P, 0, 1>(o);
+    }
+    tiny |= out_of_range(sum.exponent);
+    return finish<kSums.kind>(sum, c, scales);
+  }
+
+  // All groups. Sets `tiny` in the lanes of which `vector_sum` does not hold the sum.
+  template <int... kIndex>
+  [[gnu::always_inline]] Floats columns(std::integer_sequence<int, kIndex...>, const Operands& o,
+                                        int i, int j, Floats c, Ints& tiny) const {
+    ((c = add<kIndex>(o, i, j, c, tiny)), ...);
     return c;
   }
 };
 
-// kWide: some products may be so small that `vector_sum` does not hold their sum.
-template <Shape kShape, bool kChunkedA, bool kChunkedB, bool kWide>
-inline void multiply_vectors(const MatrixOperands& o, const GroupSum<kShape>& sum) {
+// Every column, kWidth at a time. `wide`: products may be so small that `vector_sum` does not hold
+// their sum.
+template <Sums kSums>
+inline void multiply_vectors(const MatrixOperands& o, const GroupSum<kSums>& sum, bool wide) {
+  constexpr Shape kShape = kSums.places();
+  const std::make_integer_sequence<int, kSums.k / kSums.group> groups;
   for (int block = 0; block < kShape.blocks; ++block) {
     const int block_a = broadcast_block(block, o, kShape.blocks);
     for (int i = 0; i < kShape.m; ++i) {
@@ -120,10 +151,13 @@ inline void multiply_vectors(const MatrixOperands& o, const GroupSum<kShape>& su
         const Floats c = accumulators<Floats>(o, at.position, at.lane);
         const Ints special = reinterpret_cast<Ints>(reinterpret_cast<Words>(c) & 0x7f800000u);
         Ints tiny{};
-        Floats d = sum.template columns<kChunkedA, kChunkedB>(block, block_a, i, j, c, tiny);
+        const int row = i + kShape.m * block_a, column = j + kShape.n * block;
+        const Operands operands{sum.a.value[0] + row, sum.b.value[0] + column,
+                                sum.a.exponent[0] + row, sum.b.exponent[0] + column};
+        Floats d = sum.columns(groups, operands, i, j, c, tiny);
         // An accumulator that is not finite stays as it is: the products are.
         d = select<Floats>(special == 0x7f800000, c + c, d);
-        if constexpr (kWide) {
+        if (wide) {
           for (int l = 0; l < kWidth; ++l) {
             if (tiny[l] != 0) d[l] = sum.element(block, block_a, i, j + l, c[l]);
           }
@@ -134,8 +168,9 @@ inline void multiply_vectors(const MatrixOperands& o, const GroupSum<kShape>& su
   }
 }
 
-template <Shape kShape>
-inline void multiply_elements(const MatrixOperands& o, const GroupSum<kShape>& sum) {
+template <Sums kSums>
+void multiply_elements(const MatrixOperands& o, const GroupSum<kSums>& sum) {
+  constexpr Shape kShape = kSums.places();
   for (int block = 0; block < kShape.blocks; ++block) {
     const int block_a = broadcast_block(block, o, kShape.blocks);
     for (int i = 0; i < kShape.m; ++i) {
@@ -149,19 +184,17 @@ inline void multiply_elements(const MatrixOperands& o, const GroupSum<kShape>& s
 }
 
 // By vectors if they hold every sum of these operands, or all but some.
-template <Shape kShape, bool kChunkedA = false, bool kChunkedB = false>
-inline void multiply_operands(const MatrixOperands& o, const GroupSum<kShape>& sum) {
-  if constexpr (kShape.n >= 16) {
+template <Sums kSums>
+void multiply_operands(const MatrixOperands& o, const GroupSum<kSums>& sum) {
+  if constexpr (kSums.n >= 16) {
     if (sum.a.most + sum.b.most <= 120) {
-      if (sum.a.least + sum.b.least >= -100) {
-        return multiply_vectors<kShape, kChunkedA, kChunkedB, false>(o, sum);
-      }
-      return multiply_vectors<kShape, kChunkedA, kChunkedB, true>(o, sum);
+      return multiply_vectors<kSums>(o, sum, sum.a.least + sum.b.least < -100);
     }
   }
-  multiply_elements<kShape>(o, sum);
+  multiply_elements<kSums>(o, sum);
 }
 
+// Elements, then their sums.
 template <Shape kShape>
 void multiply_groups(const MatrixOperands& o) {
   constexpr int kPositions = kShape.per_lane(kShape.m);
@@ -169,16 +202,16 @@ void multiply_groups(const MatrixOperands& o) {
   constexpr int kRows = kPositions * bits_of_element(kShape.b) / 32;
   u32 scratch[64 * kRows];
   decode<kShape.b, kShape.ocp>(b, patterned(o, kRows, scratch), kPositions);
+  MatrixOperands plain = o;
   if constexpr (kShape.sparse) {
     Elements<kPositions / 2> kept;
     decode<kShape.a, kShape.ocp>(kept, o.a, kPositions / 2);
     spread<kPositions / 2>(a, kept, o.index, o.cbsz == 0 ? o.abid : 0);
+    plain.cbsz = plain.abid = 0;
   } else {
     decode<kShape.a, kShape.ocp>(a, o.a, kPositions);
   }
-  MatrixOperands plain = o;
-  if (kShape.sparse) plain.cbsz = plain.abid = 0;
-  multiply_operands<kShape>(plain, GroupSum<kShape>{.a = a, .b = b});
+  multiply_operands<sums_of(kShape)>(plain, {a, b});
 }
 
 // Exponents of the scales of one operand: lane i + side * block holds that of row i's block of 32.
@@ -207,12 +240,17 @@ void multiply_scaled(const MatrixOperands& o) {
   const bool chunked_a = format_a <= Narrow::bf8, chunked_b = format_b <= Narrow::bf8;
   MatrixOperands plain = o;
   plain.cbsz = plain.abid = plain.blgp = 0;
-  const GroupSum<kShape> sum{a, b, chunked_a, chunked_b, scale_a, scale_b};
-  if (!finite_a || !finite_b) return multiply_elements<kShape>(plain, sum);
-  if (chunked_a && chunked_b) return multiply_operands<kShape, true, true>(plain, sum);
-  if (chunked_a) return multiply_operands<kShape, true, false>(plain, sum);
-  if (chunked_b) return multiply_operands<kShape, false, true>(plain, sum);
-  multiply_operands<kShape>(plain, sum);
+  // A NaN among the scales: element by element.
+  if (!finite_a || !finite_b) a.most = b.most = kSpecialExponent;
+  if (chunked_a && chunked_b) {
+    multiply_operands<sums_of(kShape, true, true)>(plain, {a, b, scale_a, scale_b});
+  } else if (chunked_a) {
+    multiply_operands<sums_of(kShape, true, false)>(plain, {a, b, scale_a, scale_b});
+  } else if (chunked_b) {
+    multiply_operands<sums_of(kShape, false, true)>(plain, {a, b, scale_a, scale_b});
+  } else {
+    multiply_operands<sums_of(kShape)>(plain, {a, b, scale_a, scale_b});
+  }
 }
 
 // ---- Chains of fused multiply-adds: f32, f64 ----

@@ -102,20 +102,30 @@ struct VectorSum {
   Ints units, exponent;  // units of 2^(exponent - 24)
 };
 
-// Sums and exponents of products: exponents below 2^-100 are given as they are, but then the units
-// are wrong; so they are above 2^120 (the caller looks).
-template <int kCount, int kFirst, int kStride, class A, class E, class B, class F>
-inline VectorSum vector_sum(A a, E exponent_a, B b, F exponent_b) {
+// Elements kFirst, kFirst + kStride, ... of a group, at the offsets that kPlaces has for them.
+struct Operands {
+  const float *a, *b;
+  const i32 *exponent_a, *exponent_b;
+};
+
+// Sums and exponents of products. Exponents below -100 are given as they are, but then the units
+// are wrong; so they are if any product has an exponent above 120 (the caller looks).
+template <class kPlaces, int kFirst, int kStride>
+[[gnu::always_inline]] inline VectorSum vector_sum(const Operands& o) {
   Ints most = all(2 * kZeroExponent);
 #pragma GCC unroll 16
-  for (int k = kFirst; k < kCount; k += kStride) most = larger(most, exponent_a(k) + exponent_b(k));
+  for (int k = kFirst; k < kPlaces::kCount; k += kStride) {
+    const Ints b = load_vector<Ints>(o.exponent_b + kPlaces::kB[k]);
+    most = larger(most, o.exponent_a[kPlaces::kA[k]] + b);
+  }
   const Ints bounded = larger(most, all(-100));
   // A product is below 2^(most + 2): 26 bits, and 29 for the sum of eight.
   const Floats scale = reinterpret_cast<Floats>((151 - bounded) << 23);
   Ints units{};
 #pragma GCC unroll 16
-  for (int k = kFirst; k < kCount; k += kStride) {
-    units += __builtin_convertvector(a(k) * b(k) * scale, Ints);
+  for (int k = kFirst; k < kPlaces::kCount; k += kStride) {
+    const Floats product = o.a[kPlaces::kA[k]] * load_vector<Floats>(o.b + kPlaces::kB[k]);
+    units += __builtin_convertvector(product * scale, Ints);
   }
   return {units, most};
 }
@@ -133,37 +143,6 @@ inline Ints exponents_of(Floats c) {
   return select<Ints>(reinterpret_cast<Ints>(bits << 1) == 0, all(kZeroExponent), exponent);
 }
 
-// Both halves of the 64-bit arithmetic of `finish`.
-inline HalfFloats finish_half(HalfInts units, HalfInts exponent, HalfFloats c, HalfInts most,
-                              HalfInts keep) {
-  const Doubles sum = floors(__builtin_convertvector(units, Doubles) * powers(7 + exponent - most));
-  const Doubles wide = __builtin_convertvector(c, Doubles) * powers(24 - most);
-  const Longs mask = __builtin_convertvector(keep, Longs);
-  const Doubles kept = reinterpret_cast<Doubles>(reinterpret_cast<Longs>(floors(wide)) & mask);
-  const Doubles result = (sum + 128.0 * kept) * powers(most - 31);
-  return __builtin_convertvector(result, HalfFloats);
-}
-
-// c plus the sum. Accumulators that are not finite are the caller's.
-template <Sum kKind>
-inline Floats finish(VectorSum sum, Floats c, Ints scale) {
-  const Ints exponent_c = exponents_of(c);
-  const Ints none = sum.exponent <= kZeroExponent / 2;
-  const Ints exponent = select<Ints>(none, all(kZeroExponent), sum.exponent + scale);
-  const Ints most = larger(larger(exponent, exponent_c), all(-500));
-  // Shifts beyond 2^-64 leave the same -1 or 0.
-  const Ints near = larger(exponent, most - 80);
-  const Ints keep = kKind == Sum::bytes ? reinterpret_cast<Ints>(exponent_c >= most - 25) : all(-1);
-  const HalfFloats low =
-      finish_half(half_of<HalfInts>(sum.units, false), half_of<HalfInts>(near, false),
-                  half_of<HalfFloats>(c, false), half_of<HalfInts>(most, false),
-                  half_of<HalfInts>(keep, false));
-  const HalfFloats high = finish_half(half_of<HalfInts>(sum.units, true),
-                                      half_of<HalfInts>(near, true), half_of<HalfFloats>(c, true),
-                                      half_of<HalfInts>(most, true), half_of<HalfInts>(keep, true));
-  return joined<Floats>(low, high);
-}
-
 // Floor of x * 2^-shift; shifts beyond 31 leave the sign.
 inline Ints shifted_down(Ints x, Ints shift) {
   const Ints bounded = shift < 31 ? shift : all(31);
@@ -171,11 +150,75 @@ inline Ints shifted_down(Ints x, Ints shift) {
 }
 
 // The even and the odd sum as one. Units stay below 2^30: eight products of at most 2^26 each.
-inline VectorSum combined(VectorSum even, VectorSum odd) {
+[[gnu::always_inline]] inline VectorSum combined(VectorSum even, VectorSum odd) {
   const Ints most = larger(even.exponent, odd.exponent);
   return {
       shifted_down(even.units, most - even.exponent) + shifted_down(odd.units, most - odd.exponent),
       most};
+}
+
+// What `finish` adds: a sum of products of 2^(exponent - 24), and an accumulator.
+struct Terms {
+  Ints units, exponent;
+  Floats c;
+  Ints exponent_c, most;  // the larger exponent
+  Ints keep;              // lanes whose accumulator counts
+};
+
+// c as a multiple of 2^(most - 24), rounded down; and the exact sum of both, rounded to f32.
+#if defined(__AVX512DQ__)
+[[gnu::always_inline]] inline Ints accumulator_units(const Terms& t) {
+  const Words bits = reinterpret_cast<Words>(t.c);
+  const Words hidden = reinterpret_cast<Words>((bits & 0x7f800000u) != 0) & 0x800000u;
+  const Ints twice = reinterpret_cast<Ints>(((bits & 0x7fffffu) | hidden) << 1);
+  const Ints sign = reinterpret_cast<Ints>(bits) >> 31;
+  return shifted_down((twice ^ sign) - sign, t.most - t.exponent_c) & t.keep;
+}
+[[gnu::always_inline]] inline HalfFloats finish_half(HalfInts units, HalfInts shift, HalfInts of_c,
+                                                     HalfInts scale) {
+  const Longs products = (to_longs(units) << 7) >> to_longs(shift);
+  const Doubles sum = to_doubles(products + (to_longs(of_c) << 7));
+  return to_floats(reinterpret_cast<Doubles>(_mm512_maskz_scalef_pd(0xff, 
+      reinterpret_cast<__m512d>(sum), reinterpret_cast<__m512d>(to_doubles(scale)))));
+}
+[[gnu::always_inline]] inline Floats finish_terms(const Terms& t) {
+  const Ints of_c = accumulator_units(t), scale = t.most - 31;
+  const Ints apart = t.most - t.exponent, shift = apart < 63 ? apart : all(63);
+  const HalfLanes half;
+  return joined(
+      finish_half(lower(t.units, half), lower(shift, half), lower(of_c, half), lower(scale, half)),
+      finish_half(upper(t.units, half), upper(shift, half), upper(of_c, half), upper(scale, half)),
+      AllLanes());
+}
+#else
+[[gnu::always_inline]] inline HalfFloats finish_half(HalfInts units, HalfInts exponent,
+                                                     HalfFloats c, HalfInts most, HalfInts keep) {
+  const Doubles sum = floors(to_doubles(units) * powers(7 + exponent - most));
+  const Longs of_c = reinterpret_cast<Longs>(floors(to_doubles(c) * powers(24 - most)));
+  const Doubles kept = reinterpret_cast<Doubles>(of_c & to_longs(keep));
+  return to_floats((sum + 128.0 * kept) * powers(most - 31));
+}
+[[gnu::always_inline]] inline Floats finish_terms(const Terms& t) {
+  // Shifts beyond 2^-64 leave the same -1 or 0.
+  const Ints near = larger(t.exponent, t.most - 80);
+  const HalfLanes half;
+  return joined(finish_half(lower(t.units, half), lower(near, half), lower(t.c, half),
+                            lower(t.most, half), lower(t.keep, half)),
+                finish_half(upper(t.units, half), upper(near, half), upper(t.c, half),
+                            upper(t.most, half), upper(t.keep, half)),
+                AllLanes());
+}
+#endif
+
+// c plus the sum. Accumulators that are not finite are the caller's.
+template <Sum kKind>
+[[gnu::always_inline]] inline Floats finish(VectorSum sum, Floats c, Ints scale) {
+  const Ints none = sum.exponent <= kZeroExponent / 2;
+  const Ints exponent = select<Ints>(none, all(kZeroExponent), sum.exponent + scale);
+  const Ints exponent_c = exponents_of(c);
+  const Ints most = larger(larger(exponent, exponent_c), all(-500));
+  const Ints keep = kKind == Sum::bytes ? reinterpret_cast<Ints>(exponent_c >= most - 25) : all(-1);
+  return finish_terms({sum.units, exponent, c, exponent_c, most, keep});
 }
 
 }  // namespace instinct::INSTINCT_LEVEL
