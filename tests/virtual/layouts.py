@@ -1,7 +1,8 @@
 """Where matrix instructions keep their operands (CDNA3 ISA guide, "Matrix Arithmetic Instructions").
 
 Lane l holds row `l % M` of A (column of B alike). The lanes with the same row are groups; each holds
-consecutive k of one block. Multi-block instructions multiply several pairs of matrices.
+consecutive k of one block. Multi-block instructions multiply several pairs of matrices. Of 8-bit
+operands of the f8f6f4 instructions, a lane holds 16 consecutive k, and 16 of the upper half of k.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ class Shape:
         """Elements of A that a lane holds."""
         return self.blocks * self.size * self.k // 64
 
-    def operand(self, matrices: np.ndarray) -> np.ndarray:
-        """From [block][row][k] to [lane][element]."""
+    def operand(self, matrices: np.ndarray, *, in_chunks: bool = False) -> np.ndarray:
+        """From [block][row][k] to [lane][element]; `in_chunks` for 8 bits of f8f6f4."""
         groups = self.k // self.per_lane  # of one block
         group = LANES // self.size
         element = np.arange(self.per_lane)
         k = (group % groups)[:, None] * self.per_lane + element
+        if in_chunks:
+            k = element // 16 * (self.k // 2) + group[:, None] * 16 + element % 16
         return np.ascontiguousarray(
             matrices[(group // groups)[:, None], (LANES % self.size)[:, None], k]
         )

@@ -146,7 +146,8 @@ def test_scaled(kernels, rng, target, name, shape, left, right):
         bits = rng.choice(np.flatnonzero(np.abs(table) <= 8), (1, shape.size, shape.k))
         exponents = rng.integers(-4, 5, (shape.size, shape.k // 32))  # one for 32 consecutive k
         operands.append(table[bits][0] * 2.0 ** exponents.repeat(32, 1))
-        words.append(packed(shape.operand(bits), SMALL[format_name]))
+        size = SMALL[format_name]
+        words.append(packed(shape.operand(bits, in_chunks=size == 8), size))
         lane = np.arange(64)
         scales.append((127 + exponents[lane % shape.size, lane // shape.size]).astype(np.uint32))
     c = rng.standard_normal((1, shape.size, shape.size)).astype(np.float32)

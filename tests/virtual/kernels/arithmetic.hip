@@ -140,8 +140,8 @@ GLOBAL_KERNEL THREADS(64) void pack_halves(const float* in, uint* out) {
 GLOBAL_KERNEL THREADS(64) void dots(const uint* a, const uint* b, float* real, int* whole) {
   const uint x = a[thread()], y = b[thread()];
   using Half2 = __attribute__((__vector_size__(4))) _Float16;
-  real[thread()] = __builtin_amdgcn_fdot2(bits<Half2>(x & 0xbfffbfff), bits<Half2>(y & 0xbfffbfff),
-                                          0.5f, false);
+  real[thread()] =
+      __builtin_amdgcn_fdot2(bits<Half2>(x & 0xbfffbfff), bits<Half2>(y & 0xbfffbfff), 0.5f, false);
   whole[3 * thread()] = __builtin_amdgcn_sdot4(x, y, 5, false);
   whole[3 * thread() + 1] = __builtin_amdgcn_sdot8(x, y, -5, false);
   whole[3 * thread() + 2] = __builtin_amdgcn_udot4(x, y, 9, false);

@@ -1,8 +1,9 @@
-// Kernels with a fault each, and beside some of them the same without it. The line of a fault carries
-// the comment FAULT: reports have to name it.
+// Kernels with a fault each, and beside some of them the same without it. The line of a fault
+// carries the comment FAULT: reports have to name it.
 #include "device.h"
 
-// --- Memory ---------------------------------------------------------------------------------------
+// --- Memory
+// ---------------------------------------------------------------------------------------
 
 GLOBAL_KERNEL THREADS(64) void load_beyond_end(const int* in, int* out) {
   out[thread()] = in[thread() + 1];  // FAULT
@@ -46,10 +47,13 @@ GLOBAL_KERNEL THREADS(64) void dma_beyond_end(const int* in, int* out) {
   out[thread()] = tile[thread()];
 }
 
-// --- Races in LDS ---------------------------------------------------------------------------------
+// --- Races in LDS
+// ---------------------------------------------------------------------------------
 
 GLOBAL_KERNEL THREADS(128) void race_write_read(const int* in, int* out) {
   SHARED int tile[128];
+  tile[thread()] = 0;
+  barrier();
   tile[thread()] = in[thread()];         // FAULT: no barrier; here, if the other wave was first
   out[thread()] = tile[127 - thread()];  // FAULT
 }
@@ -85,7 +89,8 @@ GLOBAL_KERNEL THREADS(128) void no_race(const int* in, int* out) {
   out[thread()] = sum;
 }
 
-// --- Values that nothing wrote --------------------------------------------------------------------
+// --- Values that nothing wrote
+// --------------------------------------------------------------------
 
 GLOBAL_KERNEL THREADS(64) void undefined_lds(int* out) {
   SHARED int tile[64];
@@ -99,9 +104,12 @@ GLOBAL_KERNEL THREADS(64) void undefined_memory(const int* in, int* out) {
 }
 
 GLOBAL_KERNEL THREADS(64) void undefined_branch(const int* in, int* out) {
-  int value = 0;
-  if (in[thread()] > 3) value = 1;  // FAULT: if `in` was not filled
-  out[thread()] = value;
+  int steps = 0;
+#pragma clang loop unroll(disable)
+  for (uint left = in [thread()]; left; left /= 3) {  // FAULT: if `in` was not filled
+    ++steps;
+  }
+  out[thread()] = steps;
 }
 
 GLOBAL_KERNEL THREADS(64) void undefined_address(const int* where, int* out) {
@@ -110,7 +118,7 @@ GLOBAL_KERNEL THREADS(64) void undefined_address(const int* where, int* out) {
 
 GLOBAL_KERNEL THREADS(64) void undefined_register(int* out) {
   int value;
-  asm volatile("v_add_u32 %0, 1, v77" : "=v"(value));
+  asm volatile("v_add_u32 %0, 1, v77" : "=v"(value)::"v77");
   out[thread()] = value;  // FAULT: nothing wrote v77
 }
 
@@ -124,7 +132,8 @@ GLOBAL_KERNEL THREADS(64) void undefined_but_unused(const int* in, int* out) {
   if (thread() < 16) out[thread()] = sum;
 }
 
-// --- Waits ----------------------------------------------------------------------------------------
+// --- Waits
+// ----------------------------------------------------------------------------------------
 
 GLOBAL_KERNEL THREADS(64) void load_not_waited_for(const int* in, int* out) {
   int value;
@@ -188,7 +197,8 @@ GLOBAL_KERNEL THREADS(64) void dma_not_waited_for(const int* in, int* out) {
   out[thread()] = value;
 }
 
-// --- Wait states ----------------------------------------------------------------------------------
+// --- Wait states
+// ----------------------------------------------------------------------------------
 
 using Half4 = __attribute__((__vector_size__(8))) _Float16;
 using Float4 = __attribute__((__vector_size__(16))) float;
@@ -238,7 +248,8 @@ GLOBAL_KERNEL THREADS(64) void lane_select_too_soon(const int* in, int* out) {
   out[thread()] = result;
 }
 
-// --- Barriers -------------------------------------------------------------------------------------
+// --- Barriers
+// -------------------------------------------------------------------------------------
 
 GLOBAL_KERNEL THREADS(128) void barrier_in_one_wave(const int* in, int* out) {
   int value = in[thread()];
@@ -256,7 +267,8 @@ GLOBAL_KERNEL THREADS(64) void never_ends(const int* in, int* out) {
   out[thread()] = 1;
 }
 
-// --- Unknown code ---------------------------------------------------------------------------------
+// --- Unknown code
+// ---------------------------------------------------------------------------------
 
 GLOBAL_KERNEL THREADS(64) void no_instruction(int* out) {
   asm volatile(".long 0xffffffff");  // FAULT

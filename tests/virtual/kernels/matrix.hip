@@ -8,8 +8,7 @@ using Registers = __attribute__((__vector_size__(N * sizeof(T)))) T;
 #define MATRIX(builtin, in_type, out_type)                                                         \
   GLOBAL_KERNEL THREADS(64) void builtin(const in_type* a, const in_type* b, const out_type* c,    \
                                          out_type* d) {                                            \
-    d[thread()] =                                                                                  \
-        __builtin_amdgcn_mfma_##builtin(a[thread()], b[thread()], c[thread()], 0, 0, 0);           \
+    d[thread()] = __builtin_amdgcn_mfma_##builtin(a[thread()], b[thread()], c[thread()], 0, 0, 0); \
   }
 
 using Half4 = Registers<_Float16, 4>;
@@ -64,12 +63,12 @@ MATRIX(i32_16x16x64_i8, Int4, Int4)
 MATRIX(i32_32x32x32_i8, Int4, Int16)
 
 // Formats of the operands: 0 fp8, 1 bf8, 2 fp6, 3 bf6, 4 fp4.
-#define SCALED(name, builtin, out_type, format_a, format_b)                                        \
-  GLOBAL_KERNEL THREADS(64) void name(const Int8* a, const Int8* b, const out_type* c,             \
-                                      out_type* d, const int* scale_a, const int* scale_b) {       \
-    d[thread()] = __builtin_amdgcn_mfma_scale_##builtin(a[thread()], b[thread()], c[thread()],     \
-                                                        format_a, format_b, 0, scale_a[thread()],  \
-                                                        0, scale_b[thread()]);                     \
+#define SCALED(name, builtin, out_type, format_a, format_b)                                       \
+  GLOBAL_KERNEL THREADS(64) void name(const Int8* a, const Int8* b, const out_type* c,            \
+                                      out_type* d, const int* scale_a, const int* scale_b) {      \
+    d[thread()] = __builtin_amdgcn_mfma_scale_##builtin(a[thread()], b[thread()], c[thread()],    \
+                                                        format_a, format_b, 0, scale_a[thread()], \
+                                                        0, scale_b[thread()]);                    \
   }
 SCALED(scaled_16x16x128_fp8, f32_16x16x128_f8f6f4, Float4, 0, 0)
 SCALED(scaled_16x16x128_bf8_fp4, f32_16x16x128_f8f6f4, Float4, 1, 4)

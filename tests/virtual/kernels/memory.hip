@@ -4,9 +4,9 @@
 using uint3 = Vector<uint, 3>;
 
 // Lanes beyond the end of a buffer read zero ...
-#define BUFFER_LOAD(name, type, builtin)                                                      \
-  GLOBAL_KERNEL THREADS(64) void name(const type* in, type* out, int bytes) {                 \
-    out[thread()] = builtin(buffer(in, bytes), thread() * int(sizeof(type)), 0, 0);           \
+#define BUFFER_LOAD(name, type, builtin)                                            \
+  GLOBAL_KERNEL THREADS(64) void name(const type* in, type* out, int bytes) {       \
+    out[thread()] = builtin(buffer(in, bytes), thread() * int(sizeof(type)), 0, 0); \
   }
 BUFFER_LOAD(buffer_load_b8, uchar, __builtin_amdgcn_raw_buffer_load_b8)
 BUFFER_LOAD(buffer_load_b16, ushort, __builtin_amdgcn_raw_buffer_load_b16)
@@ -15,9 +15,9 @@ BUFFER_LOAD(buffer_load_b64, uint2, __builtin_amdgcn_raw_buffer_load_b64)
 BUFFER_LOAD(buffer_load_b128, uint4, __builtin_amdgcn_raw_buffer_load_b128)
 
 // ... and what they store is dropped.
-#define BUFFER_STORE(name, type, builtin)                                                     \
-  GLOBAL_KERNEL THREADS(64) void name(const type* in, type* out, int bytes) {                 \
-    builtin(in[thread()], buffer(out, bytes), thread() * int(sizeof(type)), 0, 0);            \
+#define BUFFER_STORE(name, type, builtin)                                          \
+  GLOBAL_KERNEL THREADS(64) void name(const type* in, type* out, int bytes) {      \
+    builtin(in[thread()], buffer(out, bytes), thread() * int(sizeof(type)), 0, 0); \
   }
 BUFFER_STORE(buffer_store_b8, uchar, __builtin_amdgcn_raw_buffer_store_b8)
 BUFFER_STORE(buffer_store_b16, ushort, __builtin_amdgcn_raw_buffer_store_b16)
@@ -154,7 +154,8 @@ GLOBAL_KERNEL THREADS(64) void lds_transposed_b16(const uint2* in, short4* out) 
   tile[thread()] = in[thread()];
   barrier();
   using Short4 = __attribute__((__vector_size__(8))) short;
-  out[thread()] = bits<short4>(__builtin_amdgcn_ds_read_tr16_b64_v4i16((LDS Short4*)(tile + thread())));
+  out[thread()] =
+      bits<short4>(__builtin_amdgcn_ds_read_tr16_b64_v4i16((LDS Short4*)(tile + thread())));
 }
 
 GLOBAL_KERNEL THREADS(64) void lds_transposed_b8(const uint2* in, uint2* out) {
@@ -224,8 +225,8 @@ GLOBAL_KERNEL THREADS(64) void last_workgroup(const uint* in, uint* parts, uint*
   const uint groups = __builtin_amdgcn_grid_size_x() / 64;
   if (thread() == 0) {
     __hip_atomic_store(&parts[group()], sum, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-    last = __hip_atomic_fetch_add(count, 1u, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT) ==
-           groups - 1;
+    last =
+        __hip_atomic_fetch_add(count, 1u, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT) == groups - 1;
   }
   barrier();
   if (!last || thread() != 0) return;
@@ -239,7 +240,8 @@ GLOBAL_KERNEL THREADS(64) void last_workgroup(const uint* in, uint* parts, uint*
 GLOBAL_KERNEL THREADS(64) void packed_atomics(bhalf2* brain, half2* half) {
   using Short2 = __attribute__((__vector_size__(4))) short;
   const bhalf2 one = {(__bf16)1.0f, (__bf16)2.0f};
-  __builtin_amdgcn_global_atomic_fadd_v2bf16((GLOBAL Short2*)(brain + thread() % 4), bits<Short2>(one));
+  __builtin_amdgcn_global_atomic_fadd_v2bf16((GLOBAL Short2*)(brain + thread() % 4),
+                                             bits<Short2>(one));
   using Half2 = __attribute__((__vector_size__(4))) _Float16;
   const half2 two = {(_Float16)0.5f, (_Float16)-1.0f};
   __builtin_amdgcn_global_atomic_fadd_v2f16((GLOBAL Half2*)(half + thread() % 8), bits<Half2>(two));
