@@ -208,35 +208,38 @@ bool is_xdl(const Opcode& opcode) {
 
 // GFX940_XDL_N_PassWriteVgprVALUMemExpRead, ...SrcAB, ...VALUWaw; gfx950 needs one more but for two
 // passes.
-u32 states_of_result(const Opcode& m, bool gfx950) {
-  return m.passes + (is_xdl(m) ? 3 : 2) + (is_xdl(m) && gfx950 && m.passes != 2 ? 1 : 0);
+u32 states_of_result(const Instruction& m, bool gfx950) {
+  const bool xdl = is_xdl(*m.opcode);
+  return m.passes + (xdl ? 3u : 2u) + (xdl && gfx950 && m.passes != 2 ? 1 : 0);
 }
 
-u32 double_states(const Opcode& m, u32 small, u32 large) { return m.passes <= 4 ? small : large; }
+u32 double_states(const Instruction& m, u32 small, u32 large) {
+  return m.passes <= 4 ? small : large;
+}
 
 // From matrix instruction `a` to matrix instruction `b`, which reads D of a as source `i`.
 u32 matrix_to_matrix(const Instruction& a, const Instruction& b, u32 i, bool gfx950) {
   const Opcode &from = *a.opcode, &to = *b.opcode;
   const bool from_double = from.flags & kDouble, to_double = to.flags & kDouble;
   if (i < 2) {
-    if (from_double) return double_states(from, 6, gfx950 ? 19 : 11);
-    return states_of_result(from, gfx950);
+    if (from_double) return double_states(a, 6, gfx950 ? 19 : 11);
+    return states_of_result(a, gfx950);
   }
-  if (i > 2) return states_of_result(from, gfx950);
+  if (i > 2) return states_of_result(a, gfx950);
   const bool same = a.dst().first == b.src(2).first && a.dst().count == b.src(2).count;
   if (same) {  // forwarded
-    if (from_double && to_double && from.passes <= 4 && to.passes <= 4) return 4;
-    return from.passes == 2 ? 2 : 0;
+    if (from_double && to_double && a.passes <= 4 && b.passes <= 4) return 4;
+    return a.passes == 2 ? 2 : 0;
   }
-  if (from_double) return is_xdl(to) ? 0 : double_states(from, 4, 9);
+  if (from_double) return is_xdl(to) ? 0 : double_states(a, 4, 9);
   if (is_xdl(to) && !is_xdl(from)) return 0;
-  if (!is_xdl(from)) return from.passes;
-  return from.passes + 1u + (gfx950 && from.passes != 2 ? 1 : 0);
+  if (!is_xdl(from)) return a.passes;
+  return a.passes + 1u + (gfx950 && a.passes != 2 ? 1 : 0);
 }
 
 // Writing source C of `a` before it was read (…ReadVgprVALUWar).
-u32 states_of_source(const Opcode& m) {
-  if (!is_xdl(m)) return 0;
+u32 states_of_source(const Instruction& m) {
+  if (!is_xdl(*m.opcode)) return 0;
   return m.passes <= 2 ? 1 : m.passes <= 4 ? 3 : m.passes <= 8 ? 7 : 15;
 }
 
@@ -263,20 +266,20 @@ Needed after_matrix(const Instruction& a, const Instruction& b, bool gfx950) {
   }
   const bool memory = b.opcode->unit == Unit::vector_memory || b.opcode->unit == Unit::lds;
   if (writes_read(a, b, shared)) {
-    const u32 states = !(from.flags & kDouble) ? states_of_result(from, gfx950)
-                       : memory                ? double_states(from, 9, 18)
-                                               : double_states(from, 6, gfx950 ? 19 : 11);
+    const u32 states = !(from.flags & kDouble) ? states_of_result(a, gfx950)
+                       : memory                ? double_states(a, 9, 18)
+                                               : double_states(a, 6, gfx950 ? 19 : 11);
     raise(states, "a matrix result to its reader");
   }
   if (writes_written(a, b, shared)) {
-    const u32 states = from.flags & kDouble ? double_states(from, 6, gfx950 ? 19 : 11)
-                                            : states_of_result(from, gfx950);
+    const u32 states = from.flags & kDouble ? double_states(a, 6, gfx950 ? 19 : 11)
+                                            : states_of_result(a, gfx950);
     raise(states, "a matrix result to an overwriting instruction");
   }
   const Operand& c = a.src(2);
   for (u32 i = 0; i < b.writes && c.is_vector(); ++i) {
     if (overlaps(b.write[i], {c.first, c.count})) {
-      raise(states_of_source(from), "source C of a matrix instruction to an overwriting one");
+      raise(states_of_source(a), "source C of a matrix instruction to an overwriting one");
     }
   }
   return needed;

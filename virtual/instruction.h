@@ -48,6 +48,7 @@ struct Operand {
   bool absolute = false;
   bool sign_extend = false;  // SDWA: sext(...)
   bool floating = false;     // an inline constant such as 1.0, until the opcode is known
+  bool literal = false;      // printed as lit(...)
   u16 first = 0;
   u64 value = 0;
 
@@ -98,6 +99,7 @@ struct Instruction {
   u8 reads = 0;       // used entries of `read`, `write`
   u8 writes = 0;
   u8 sources = 0;
+  u8 passes = 0;  // matrix instructions: of four cycles each
   // hazards.cpp: wait states that it may need before it, and what it makes others wait for.
   u16 hazards = 0;
   u16 produces = 0;

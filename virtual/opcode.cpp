@@ -48,7 +48,9 @@ void register_best_level() {
     return avx2::register_handlers();
   }
 #endif
-  base::register_handlers();
+#ifdef INSTINCT_WITH_base
+  return base::register_handlers();
+#endif
 }
 
 const Table& filled_table() {

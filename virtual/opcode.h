@@ -61,6 +61,8 @@ struct Opcode {
   Type src_type[4] = {Type::b32, Type::b32, Type::b32, Type::b32};
   u16 flags = 0;
   u8 passes = 0;          // matrix instructions: of four cycles each
+  const void* data = nullptr;  // what the handler wants to know (matrix instructions)
+  bool mixed = false;     // op_sel_hi says which sources are halves; none if not printed
   u8 targets = 3;         // bit 0 gfx942, bit 1 gfx950
   void (*kernel)() = nullptr;        // LaneKernel or MaskKernel, as the handler wants it
   ShadowKernel shadow = nullptr;     // nullptr: any undefined bit makes all of the lane undefined

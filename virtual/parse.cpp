@@ -191,6 +191,13 @@ Operand parse_operand(std::string_view text) {
   if (open != text.npos && text.back() == ')') {
     const std::string_view name = text.substr(0, open);
     const std::string_view arguments = text.substr(open + 1, text.size() - open - 2);
+    if (name == "lit" || name == "lit64") {  // a literal that could have been an inline constant
+      const auto literal = parse_integer(arguments);
+      operand.kind = Operand::Kind::constant;
+      operand.literal = name == "lit";
+      operand.value = static_cast<u64>(literal.value_or(0));
+      return operand;
+    }
     operand.kind = Operand::Kind::special;
     if (name == "hwreg") operand.value = parse_hwreg(arguments);
     if (name == "gpr_idx") operand.value = parse_gpr_index(arguments);
@@ -378,7 +385,7 @@ Waits parse_waits(std::string_view text) {
 u64 constant_bits(const Operand& operand, Type type) {
   if (!operand.floating) {
     const i64 value = static_cast<i64>(operand.value);
-    const bool literal = value > 64 || value < -16;
+    const bool literal = operand.literal || value > 64 || value < -16;
     if (type == Type::f64 && literal && value >> 32 == 0) return operand.value << 32;
     if (type == Type::i64 && literal && value >> 32 == 0) {
       return static_cast<u64>(i64{static_cast<i32>(operand.value)});
@@ -458,8 +465,11 @@ void finish(Instruction& in) {
   if (opcode.flags & kWritesVcc) add_scalars(in.scalar_write, kVcc, 2);
   if (opcode.flags & kWritesExec) add_scalars(in.scalar_write, kExec, 2);
   if (in.lds || opcode.flags & kLdsDma) add_scalars(in.scalar_read, kM0, 1);
+  // Formats of at most six bits take half the passes (LLVM, getF8F6F4 scheduling classes).
+  const bool narrow = in.cbsz > 1 && in.blgp > 1 && opcode.name.ends_with("f8f6f4");
+  in.passes = narrow ? opcode.passes / 2 : opcode.passes;
   // Not printed: packed instructions use both halves, others none (mixed precision: f32).
-  if (in.op_sel_hi == kNotPrinted) in.op_sel_hi = opcode.flags & kPacked ? 0xf : 0;
+  if (in.op_sel_hi == kNotPrinted) in.op_sel_hi = opcode.flags & kPacked && !opcode.mixed ? 0xf : 0;
   in.plain &= !in.clamp && !in.omod && !in.dpp.used && !in.sdwa.used;
 }
 

@@ -32,6 +32,17 @@ double Cycles::matrix_share() const {
   return total ? static_cast<double>(busy[static_cast<int>(Unit::matrix)]) / total : 0;
 }
 
+std::string Profile::text() const {
+  std::string out = kernel + ": " + std::to_string(instructions) + " instructions of " +
+                    std::to_string(waves) + " waves\n";
+  for (int i = 0; i < kUnits; ++i) {
+    if (!counts.executed[i]) continue;
+    out += "  " + std::string(name_of(static_cast<Unit>(i))) + " " +
+           std::to_string(counts.executed[i]) + "\n";
+  }
+  return out;
+}
+
 void fill_profile(const LaunchState& state, const std::vector<u64>& executed, Profile& profile) {
   profile = {};
   profile.kernel = state.launch.kernel.name;

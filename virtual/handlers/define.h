@@ -57,22 +57,29 @@ inline void store(u32* d, u32 i, T value) {
 template <class F>
 struct Signature : Signature<decltype(&F::operator())> {};
 
-template <class C, class R, class... A>
-struct Signature<R (C::*)(A...) const> {
+template <class R, class... A>
+struct SignatureOf {
   using Result = R;
   static constexpr u32 kCount = sizeof...(A);
   static constexpr Type kTypes[4] = {type_of<A>()...};
   static constexpr u8 kWords[4] = {sizeof(A) == 8 ? 2 : 1 ...};
 
   template <class F>
-  static void lanes(u32* d, const u32* const* s, const LaneContext&) {
-    apply<F>(d, s, std::make_index_sequence<sizeof...(A)>());
+  static void lanes(u32* d, const u32* const* s, const LaneContext& context) {
+    apply<F>(d, s, context, std::make_index_sequence<sizeof...(A)>());
   }
   template <class F, size_t... K>
-  static void apply(u32* d, const u32* const* s, std::index_sequence<K...>) {
+  static void apply(u32* d, const u32* const* s, const LaneContext& context,
+                    std::index_sequence<K...>) {
     const u32* source[] = {s[K]...};
 #pragma GCC ivdep
-    for (u32 i = 0; i < 64; ++i) store<R>(d, i, F{}(load<A>(source[K], i)...));
+    for (u32 i = 0; i < 64; ++i) {
+      if constexpr (std::is_invocable_v<F, const LaneContext&, A...>) {
+        store<R>(d, i, F{}(context, load<A>(source[K], i)...));
+      } else {
+        store<R>(d, i, F{}(load<A>(source[K], i)...));
+      }
+    }
   }
   template <class F>
   static u64 mask(const u32* const* s, const LaneContext&) {
@@ -87,6 +94,11 @@ struct Signature<R (C::*)(A...) const> {
     for (u32 i = 0; i < 64; ++i) d[i] = F{}(load<A>(source[K], i)...) ? ~0u : 0;
   }
 };
+// A function may take the context first.
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) const> : SignatureOf<R, A...> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(const LaneContext&, A...) const> : SignatureOf<R, A...> {};
 
 template <class S>
 constexpr void set_sources(Opcode& opcode) {

@@ -400,10 +400,8 @@ void store_result(Wave& w, const Instruction& in, const Operand& dst, u32 words,
   if (w.track) set_undefined(w, to.first, words, mask, undefined);
 }
 
-namespace {
-
 // Any undefined bit of a lane's sources makes its result undefined.
-void spread_undefined(const Instruction& in, const Sources& s, u32* d, u32 words) {
+void spread(const Instruction& in, const Sources& s, u32* d, u32 words) {
   std::memset(d, 0, sizeof(Row));
   for (u32 k = 0; k < in.sources && k < 4; ++k) {
     for (u32 word = 0; word < in.opcode->src_words[k]; ++word) {
@@ -415,6 +413,8 @@ void spread_undefined(const Instruction& in, const Sources& s, u32* d, u32 words
   for (u32 i = 0; i < 64; ++i) d[i] = d[i] ? ~0u : 0;
   for (u32 word = 1; word < words; ++word) std::memcpy(d + 64 * word, d, sizeof(Row));
 }
+
+namespace {
 
 // The destination as one more source: v_fmac and the like.
 void load_accumulator(Wave& w, const Instruction& in, Sources& s) {
@@ -439,7 +439,7 @@ void run_lanes_slowly(Wave& w, const Instruction& in, bool dirty) {
   Row undefined[2];
   if (dirty) {
     if (in.opcode->shadow) in.opcode->shadow(undefined[0].lane, s.row, s.undefined, context);
-    else spread_undefined(in, s, undefined[0].lane, words);
+    else spread(in, s, undefined[0].lane, words);
     if (!in.opcode->shadow && in.opcode->flags & kReadsDst) {
       const u32* u = s.undefined[in.sources];
       for (u32 i = 0; i < 64; ++i) undefined[0].lane[i] |= u[i] ? ~0u : 0;
@@ -491,7 +491,7 @@ void run_compare(Wave& w, const Instruction& in) {
   u64 undefined = 0;
   if (s.dirty) {
     Row bits;
-    spread_undefined(in, s, bits.lane, 1);
+    spread(in, s, bits.lane, 1);
     undefined = sign_mask(bits.lane) & exec;
   }
   write_scalar64(w, in.dst(), mask);

@@ -55,6 +55,8 @@ struct Sources {
   Row undefined_scratch[4][2];
 };
 void load_sources(Wave& w, const Instruction& in, Sources& s);
+// Any undefined bit of a lane's sources makes its result undefined.
+void spread(const Instruction& in, const Sources& s, u32* d, u32 words);
 // Result modifiers, masks; then the destination.
 void store_result(Wave& w, const Instruction& in, const Operand& dst, u32 words, Row* result,
                   const u32* undefined, u64 mask);

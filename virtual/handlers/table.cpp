@@ -13,9 +13,13 @@ void register_scalar();
 void register_scalar_memory();
 void register_scalar_special();
 void register_vector_compare();
+void register_vector_convert();
 void register_vector_float();
+void register_vector_fp8();
+void register_vector_half();
 void register_vector_integer();
 void register_vector_memory();
+void register_vector_packed();
 
 void register_handlers() {
   register_control();
@@ -24,11 +28,17 @@ void register_handlers() {
   register_scalar_memory();
   register_vector_integer();
   register_vector_float();
+  register_vector_half();
+  register_vector_packed();
+  register_vector_convert();
+  register_vector_fp8();
+  register_matrix();
   register_vector_compare();
   register_cross_lane();
   register_lds();
   register_vector_memory();
   register_buffer_memory();
+  register_atomics();
 }
 
 }  // namespace instinct::INSTINCT_LEVEL
