@@ -36,6 +36,7 @@ enum Consumer : u16 {
   kM0Read,         // LDS DMA, relative scalar registers
   kRegisterUse,    // vector, vector memory, LDS: anything that touches vector registers
   kPermlane,
+  kConsumers,
 };
 
 bool overlaps(Span a, Span b) {
@@ -103,6 +104,21 @@ constexpr Rule kRules[] = {
     {kScalarM0, kM0Read, 1, Tie::m0, "M0 to its reader"},
     {kVector, kPermlane, 2, Tie::result_read, "a vector result to a lane exchange"},
 };
+
+// The rules of each consumer, for a quick look.
+struct RulesOf {
+  u8 rule[kConsumers][5];
+  u8 count[kConsumers];
+};
+constexpr RulesOf rules_by_consumer() {
+  RulesOf all{};
+  for (u8 i = 0; i < std::size(kRules); ++i) {
+    const u32 consumer = kRules[i].consumer;
+    all.rule[consumer][all.count[consumer]++] = i;
+  }
+  return all;
+}
+constexpr RulesOf kRulesOf = rules_by_consumer();
 
 bool is_vector_unit(const Opcode& opcode) {
   return opcode.unit == Unit::valu || opcode.unit == Unit::transcendental ||
@@ -334,9 +350,12 @@ void classify_hazards(Instruction& in) {
 }
 
 void check_hazards(Wave& wave, const Instruction& in) {
-  for (const Rule& rule : kRules) {
-    if (!(in.hazards >> rule.consumer & 1)) continue;
-    if (wave.clock - wave.produced[rule.producer] - 1 < rule.states) check_rule(wave, in, rule);
+  for (u32 bits = in.hazards; bits; bits &= bits - 1) {
+    const u32 consumer = static_cast<u32>(__builtin_ctz(bits));
+    for (u32 i = 0; i < kRulesOf.count[consumer]; ++i) {
+      const Rule& rule = kRules[kRulesOf.rule[consumer][i]];
+      if (wave.clock - wave.produced[rule.producer] - 1 < rule.states) check_rule(wave, in, rule);
+    }
   }
   if (!(in.hazards >> kRegisterUse & 1)) return;
   const bool gfx950 = wave.group->state.target == Target::gfx950;

@@ -58,12 +58,13 @@ void apply(Wave& w, const Instruction& in, const Places& places, const Operand& 
 }
 
 // What an atomic operation reads has to be defined, as it writes a value that depends on it.
-void use_memory(Wave& w, const Instruction& in, const Places& places, u32 bytes) {
+template <u32 kBytes>
+void use_memory(Wave& w, const Instruction& in, const Places& places) {
   if (!w.track || !places.shadowed) return;
   for_lanes(places.mask, [&](u32 lane) {
     Places one = places;
     one.mask = u64{1} << lane;
-    if (places.shadow[lane] && any_undefined_byte(one, bytes)) {
+    if (places.shadow[lane] && any_undefined_byte<kBytes>(one)) {
       w.group->fail(w, in, Fault::undefined_value, static_cast<int>(lane),
                     "an atomic operation on memory that nothing wrote");
     }
@@ -80,7 +81,7 @@ void run_memory_atomic(Wave& w, const Instruction& in) {
   place_vector_memory(w, in, returns, returns + 2, sizeof(T), Access::atomic, places);
   const Operand& data = in.operand[returns + 1];
   use_data(w, in, data, data.count, ~0u, places);
-  use_memory(w, in, places, sizeof(T));
+  use_memory<sizeof(T)>(w, in, places);
   apply<T, F>(w, in, places, data, data.first + (kCompares ? kWords : 0),
               returns ? &in.dst() : nullptr);
   InFlight entry{.kind = InFlight::Kind::store, .instruction = &in};
@@ -102,7 +103,7 @@ void run_buffer_atomic(Wave& w, const Instruction& in) {
   place_global(w, in, b.address, inside, sizeof(T), Access::atomic, places);
   const Operand& data = in.operand[0];
   use_data(w, in, data, data.count, ~0u, places);
-  use_memory(w, in, places, sizeof(T));
+  use_memory<sizeof(T)>(w, in, places);
   apply<T, F>(w, in, places, data, data.first + (kCompares ? kWords : 0),
               in.sc0 ? &data : nullptr);
   InFlight entry{.kind = InFlight::Kind::store, .instruction = &in};
@@ -135,7 +136,7 @@ void run_lds_atomic(Wave& w, const Instruction& in) {
       if (bad) use_vector(w, in, data.first + k, bad, "part of an atomic operation");
     }
   }
-  use_memory(w, in, places, sizeof(T));
+  use_memory<sizeof(T)>(w, in, places);
   apply<T, F>(w, in, places, data, compare, kReturns ? &in.dst() : nullptr);
   InFlight entry{.kind = InFlight::Kind::lds, .instruction = &in};
   if (kReturns) entry.vectors = {in.dst().first, kWords};

@@ -65,6 +65,7 @@ void place_buffer_load(Wave& w, const Instruction& in, const BufferPlaces& b, u3
                        Places& places, u8 (*bounce)[16]) {
   const u64 whole = b.whole & b.mask;
   place_global(w, in, b.address, whole, bytes, Access::load, places);
+  if (whole != b.mask) places.sparse = true;
   for_lanes(b.mask & ~whole, [&](u32 lane) {
     places.shadow[lane] = nullptr;
     places.data[lane] = bounce[lane];

@@ -14,114 +14,119 @@ Epoch epoch_of(const Wave& w) {
   return {base, static_cast<u16>(base + w.index)};
 }
 
-// Whether another wave wrote one of the bytes in this epoch, or a DMA is under way to it; notes the
-// wave as reader.
+// The records of an access as a vector: a compiler's, for every level.
 template <u32 kBytes>
-bool read_conflicts(Lds& lds, Epoch e, u32 at) {
-  u16* writer = lds.writer.get() + at;
-  u16* reader = lds.reader.get() + at;
-  u16 conflict = 0;
-#pragma GCC ivdep
-  for (u32 i = 0; i < kBytes; ++i) {
-    const u16 by = writer[i];
-    const bool other = static_cast<u16>(by - e.base) < 32 && by != e.mine;
-    conflict |= static_cast<u16>(other || by == Lds::kUnderWay);
-    const u16 seen = reader[i];
-    const bool shared = static_cast<u16>(seen - e.base) < 32 && seen != e.mine;
-    reader[i] = shared ? static_cast<u16>(e.base + Lds::kSeveral) : e.mine;
-  }
-  return conflict;
-}
+struct Records {
+  using Vector [[gnu::vector_size(2 * kBytes)]] = u16;
 
-template <u32 kBytes>
-bool write_conflicts(Lds& lds, Epoch e, u32 at) {
-  u16* writer = lds.writer.get() + at;
-  const u16* reader = lds.reader.get() + at;
-  u16 conflict = 0;
-#pragma GCC ivdep
-  for (u32 i = 0; i < kBytes; ++i) {
-    const u16 by = writer[i], seen = reader[i];
-    const bool written = static_cast<u16>(by - e.base) < 32 && by != e.mine;
-    const bool read = static_cast<u16>(seen - e.base) < 32 && seen != e.mine;
-    conflict |= static_cast<u16>(written || read || by == Lds::kUnderWay);
-    writer[i] = e.mine;
+  static Vector load(const u16* from) {
+    Vector v;
+    std::memcpy(&v, from, sizeof(v));
+    return v;
   }
-  return conflict;
-}
+  static void store(u16* to, Vector v) { std::memcpy(to, &v, sizeof(v)); }
+  static bool any(Vector v) {
+    if constexpr (kBytes <= 4) {
+      u64 word = 0;
+      std::memcpy(&word, &v, sizeof(v));
+      return word != 0;
+    } else {
+      u64 words[kBytes / 4], all = 0;
+      std::memcpy(words, &v, sizeof(v));
+      for (const u64 word : words) all |= word;
+      return all != 0;
+    }
+  }
+  // Records of other waves in this epoch: all ones there.
+  static Vector others(Vector record, Epoch e) {
+    const Vector since = record - e.base;
+    return static_cast<Vector>((since < 32) & (record != e.mine));
+  }
+};
 
-// Finds the byte of a conflict, to report it.
-void report_conflict(Wave& w, const Instruction& in, u32 lane, u32 at, u32 bytes, Access access,
-                     const u16* writer, const u16* reader) {
+// Whom the access at `at` meets, to report it: the first byte in conflict.
+[[noreturn]] void report_conflict(Wave& w, const Instruction& in, u32 lane, u32 at, u32 bytes) {
   const Epoch e = epoch_of(w);
-  for (u32 i = 0; i < bytes; ++i) {
-    const auto other = [&](u16 record) {
-      return static_cast<u16>(record - e.base) < 32 && record != e.mine;
-    };
-    if (writer[i] == Lds::kUnderWay) {
-      w.group->fail_race(w, in, lane, at + i, Workgroup::Conflict::under_way, 0);
+  const Lds& lds = w.group->lds;
+  const auto other = [&](u16 record) {
+    return static_cast<u16>(record - e.base) < 32 && record != e.mine;
+  };
+  for (u32 i = at; i < at + bytes; ++i) {
+    const u16 writer = lds.writer[i], reader = lds.reader[i];
+    if (writer == Lds::kUnderWay) {
+      w.group->fail_race(w, in, lane, i, Workgroup::Conflict::under_way, 0);
     }
-    if (other(writer[i])) {
-      w.group->fail_race(w, in, lane, at + i, Workgroup::Conflict::written,
-                         static_cast<u32>(writer[i] - e.base));
+    if (other(writer)) {
+      w.group->fail_race(w, in, lane, i, Workgroup::Conflict::written,
+                         static_cast<u32>(writer - e.base));
     }
-    if (access != Access::load && other(reader[i])) {
-      w.group->fail_race(w, in, lane, at + i, Workgroup::Conflict::read,
-                         static_cast<u32>(reader[i] - e.base));
+    if (in.opcode->flags & (kStore | kLdsDma) && other(reader)) {
+      w.group->fail_race(w, in, lane, i, Workgroup::Conflict::read,
+                         static_cast<u32>(reader - e.base));
     }
   }
+  w.group->fail_race(w, in, lane, at, Workgroup::Conflict::read, Lds::kSeveral);
 }
 
+// A read meets another wave's write of this epoch, or a DMA. Notes the wave as reader.
 template <u32 kBytes>
-void check_lane(Wave& w, const Instruction& in, u32 lane, u32 at, Access access) {
+bool note_read(Lds& lds, Epoch e, u32 at) {
+  using R = Records<kBytes>;
+  using Vector = typename R::Vector;
+  const Vector writer = R::load(lds.writer.get() + at), reader = R::load(lds.reader.get() + at);
+  const Vector conflict =
+      R::others(writer, e) | static_cast<Vector>(writer == Lds::kUnderWay);
+  if (R::any(conflict)) return false;
+  const Vector shared = R::others(reader, e);
+  const u16 several = static_cast<u16>(e.base + Lds::kSeveral);
+  R::store(lds.reader.get() + at, (shared & several) | (~shared & e.mine));
+  return true;
+}
+
+// A write also meets reads.
+template <u32 kBytes>
+bool note_write(Lds& lds, Epoch e, u32 at) {
+  using R = Records<kBytes>;
+  using Vector = typename R::Vector;
+  const Vector writer = R::load(lds.writer.get() + at), reader = R::load(lds.reader.get() + at);
+  const Vector conflict = R::others(writer, e) | R::others(reader, e) |
+                          static_cast<Vector>(writer == Lds::kUnderWay);
+  if (R::any(conflict)) return false;
+  R::store(lds.writer.get() + at, Vector{} + e.mine);
+  return true;
+}
+
+// Atomics may meet each other: they count as reads, which exclude plain writes.
+template <u32 kBytes>
+void check_lanes(Wave& w, const Instruction& in, const u32* address, u64 mask, bool writes,
+                 u32 offset = 0) {
   Lds& lds = w.group->lds;
   const Epoch e = epoch_of(w);
-  u16 writer[kBytes], reader[kBytes];
-  std::memcpy(writer, lds.writer.get() + at, sizeof(writer));
-  std::memcpy(reader, lds.reader.get() + at, sizeof(reader));
-  // Atomics may meet each other: they count as reads that exclude plain writes.
-  const bool conflict = access == Access::store ? write_conflicts<kBytes>(lds, e, at)
-                                                : read_conflicts<kBytes>(lds, e, at);
-  if (conflict) report_conflict(w, in, lane, at, kBytes, access, writer, reader);
-}
-
-template <u32 kBytes>
-void check_lanes(Wave& w, const Instruction& in, const u32* address, u64 mask, Access access) {
-  Lds& lds = w.group->lds;
-  const Epoch e = epoch_of(w);
-  bool conflict = false;
-  // First without looking who: conflicts are rare.
-  for_lanes(mask, [&](u32 lane) {
-    const u16* writer = lds.writer.get() + address[lane];
-    const u16* reader = lds.reader.get() + address[lane];
-    u16 any = 0;
-    for (u32 i = 0; i < kBytes; ++i) {
-      const u16 by = writer[i], seen = reader[i];
-      any |= static_cast<u16>((static_cast<u16>(by - e.base) < 32 && by != e.mine) ||
-                              by == Lds::kUnderWay);
-      if (access == Access::store) {
-        any |= static_cast<u16>(static_cast<u16>(seen - e.base) < 32 && seen != e.mine);
-      }
-    }
-    conflict |= any != 0;
-  });
-  if (conflict) {
-    for_lanes(mask, [&](u32 lane) { check_lane<kBytes>(w, in, lane, address[lane], access); });
+  if (writes) {
+    for_lanes(mask, [&](u32 lane) {
+      const u32 at = address[lane] + offset;
+      if (!note_write<kBytes>(lds, e, at)) report_conflict(w, in, lane, at, kBytes);
+    });
+  } else {
+    for_lanes(mask, [&](u32 lane) {
+      const u32 at = address[lane] + offset;
+      if (!note_read<kBytes>(lds, e, at)) report_conflict(w, in, lane, at, kBytes);
+    });
   }
-  for_lanes(mask, [&](u32 lane) {
-    if (access == Access::store) write_conflicts<kBytes>(lds, e, address[lane]);
-    else read_conflicts<kBytes>(lds, e, address[lane]);
-  });
 }
 
 void check_races(Wave& w, const Instruction& in, const u32* address, u64 mask, u32 bytes,
                  Access access) {
+  const bool writes = access == Access::store;
   switch (bytes) {
-    case 1: return check_lanes<1>(w, in, address, mask, access);
-    case 2: return check_lanes<2>(w, in, address, mask, access);
-    case 4: return check_lanes<4>(w, in, address, mask, access);
-    case 8: return check_lanes<8>(w, in, address, mask, access);
-    case 12: return check_lanes<12>(w, in, address, mask, access);
-    default: return check_lanes<16>(w, in, address, mask, access);
+    case 1: return check_lanes<1>(w, in, address, mask, writes);
+    case 2: return check_lanes<2>(w, in, address, mask, writes);
+    case 4: return check_lanes<4>(w, in, address, mask, writes);
+    case 8: return check_lanes<8>(w, in, address, mask, writes);
+    case 12:
+      check_lanes<8>(w, in, address, mask, writes);
+      return check_lanes<4>(w, in, address, mask, writes, 8);
+    default: return check_lanes<16>(w, in, address, mask, writes);
   }
 }
 

@@ -48,6 +48,7 @@ void place_global(Wave& w, const Instruction& in, const u64* address, u64 mask, 
   const Allocation* all = group.find(range.low, range.high - range.low + bytes);
   const bool writes = access != Access::load;
   if (all && (all->writable || !writes)) return place_in(*all, address, mask, places);
+  places.sparse = true;
   for_lanes(mask, [&](u32 lane) {
     const Allocation* one = group.find(address[lane], bytes);
     if (group.state.checks.bounds && (!one || (writes && !one->writable))) {
@@ -89,6 +90,7 @@ void place_flat(Wave& w, const Instruction& in, const u64* address, u64 mask, u3
     scratch |= u64{high == kPrivateAperture} << lane;
   });
   const u64 global = mask & ~lds & ~scratch;
+  places.sparse = true;
   if (global) place_global(w, in, address, global, bytes, access, places);
   if (lds) place_lds(w, in, offset, lds, bytes, access, places);
   if (scratch) place_scratch(w, in, offset, scratch, bytes, access, places);
@@ -131,19 +133,6 @@ void use_data(Wave& w, const Instruction& in, const Operand& operand, u32 words,
     bad &= places.mask & ~kept;
     if (bad) use_vector(w, in, operand.first + k, bad, "a store");
   }
-}
-
-bool any_undefined_byte(const Places& places, u32 bytes) {
-  bool any = false;
-  for_lanes(places.mask, [&](u32 lane) {
-    const u8* shadow = places.shadow[lane];
-    if (!shadow) return;
-    const u8 good = places.inverted >> lane & 1 ? 0xff : 0;
-    u8 bad = 0;
-    for (u32 i = 0; i < bytes; ++i) bad |= shadow[i] ^ good;
-    any |= bad != 0;
-  });
-  return any;
 }
 
 namespace {

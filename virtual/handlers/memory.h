@@ -14,6 +14,7 @@ struct Places {
   u64 mask = 0;
   u64 inverted = 0;
   bool shadowed = false;  // some lane has a shadow
+  bool sparse = false;    // lanes may have none, or different kinds
   u8* data[64];
   u8* shadow[64];
 };
@@ -99,12 +100,34 @@ struct Shape {
   }
 };
 
-bool any_undefined_byte(const Places& places, u32 bytes);
+// Whether any byte that is accessed has an undefined bit.
+template <u32 kBytes>
+bool any_undefined_byte(const Places& places) {
+  constexpr u32 kStep = kBytes < 8 ? kBytes : kBytes == 12 ? 4 : 8;
+  u64 bad = 0;
+  const auto look = [&](u32 lane, u64 good) {
+    for (u32 i = 0; i < kBytes; i += kStep) {
+      u64 part = 0;
+      std::memcpy(&part, places.shadow[lane] + i, kStep);
+      bad |= part ^ good;
+    }
+  };
+  constexpr u64 kAll = kStep == 8 ? ~u64{0} : (u64{1} << 8 * kStep % 64) - 1;
+  if (!places.sparse) {  // all of one kind
+    const u64 good = places.inverted ? kAll : 0;
+    for_lanes(places.mask, [&](u32 lane) { look(lane, good); });
+    return bad != 0;
+  }
+  for_lanes(places.mask, [&](u32 lane) {
+    if (places.shadow[lane]) look(lane, places.inverted >> lane & 1 ? kAll : 0);
+  });
+  return bad != 0;
+}
 
 // What is undefined of what was loaded to registers from `first` on.
 template <class S>
 void load_undefined(Wave& w, u32 first, const Places& places) {
-  const bool dirty = places.shadowed && any_undefined_byte(places, S::bytes);
+  const bool dirty = places.shadowed && any_undefined_byte<S::bytes>(places);
   const bool was = S::keeps && w.dirty.test(first);
   if (!dirty && !was) return set_undefined(w, first, S::words, places.mask, nullptr);
   Row bits[S::words];
