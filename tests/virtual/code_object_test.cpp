@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bundle.h"
 #include "support.h"
 
 namespace instinct {
@@ -140,32 +141,6 @@ TEST_P(CodeObjectTest, loads_other_versions) {
         CodeObject::load(read_kernels(std::string("loading.") + version, GetParam()));
     EXPECT_EQ(object->kernels().size(), 4u);
   }
-}
-
-// As clang-offload-bundler lays it out.
-std::vector<std::byte> bundle_of(const std::vector<Target>& targets) {
-  std::string bundle = "__CLANG_OFFLOAD_BUNDLE__";
-  const auto add = [&](u64 value) { bundle.append(reinterpret_cast<const char*>(&value), 8); };
-  std::string content;
-  const u64 start = 4096;
-  add(targets.size() + 1);
-  const auto entry = [&](const std::string& triple, const std::string& file) {
-    add(start + content.size());
-    add(file.size());
-    add(triple.size());
-    bundle += triple;
-    content += file;
-  };
-  entry("host-x86_64-unknown-linux-gnu-", "");
-  for (const Target target : targets) {
-    const auto file = read_kernels("loading", target);
-    entry(std::string("hipv4-amdgcn-amd-amdhsa--") + name_of(target) + ":sramecc+:xnack-",
-          {reinterpret_cast<const char*>(file.data()), file.size()});
-  }
-  bundle.resize(start);
-  bundle += content;
-  const auto bytes = std::as_bytes(std::span(bundle));
-  return {bytes.begin(), bytes.end()};
 }
 
 TEST_P(CodeObjectTest, finds_its_part_of_a_bundle) {
