@@ -68,13 +68,13 @@ inline float v_cvt_off_f32_i4(u32 x) {
 inline i16 snorm16(float x) {
   const float low = x > -1.0f ? x : -1.0f;
   const float bounded = low < 1.0f ? low : 1.0f;
-  const float scaled = std::nearbyint(bounded * 32767.0f);
+  const double scaled = std::nearbyint(static_cast<double>(bounded) * 32767.0);
   return is_nan(x) ? i16{0} : static_cast<i16>(scaled);
 }
 inline u16 unorm16(float x) {
   const float low = x > 0.0f ? x : 0.0f;
   const float bounded = low < 1.0f ? low : 1.0f;
-  return static_cast<u16>(static_cast<i32>(std::nearbyint(bounded * 65535.0f)));
+  return static_cast<u16>(static_cast<i32>(std::nearbyint(static_cast<double>(bounded) * 65535.0)));
 }
 inline i16 v_cvt_norm_i16_f16(u16 x) { return snorm16(f32_of_f16(x)); }
 inline u16 v_cvt_norm_u16_f16(u16 x) { return unorm16(f32_of_f16(x)); }

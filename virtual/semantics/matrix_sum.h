@@ -178,8 +178,8 @@ struct Terms {
                                                      HalfInts scale) {
   const Longs products = (to_longs(units) << 7) >> to_longs(shift);
   const Doubles sum = to_doubles(products + (to_longs(of_c) << 7));
-  return to_floats(reinterpret_cast<Doubles>(_mm512_maskz_scalef_pd(0xff, 
-      reinterpret_cast<__m512d>(sum), reinterpret_cast<__m512d>(to_doubles(scale)))));
+  return to_floats(reinterpret_cast<Doubles>(_mm512_maskz_scalef_pd(
+      0xff, reinterpret_cast<__m512d>(sum), reinterpret_cast<__m512d>(to_doubles(scale)))));
 }
 [[gnu::always_inline]] inline Floats finish_terms(const Terms& t) {
   const Ints of_c = accumulator_units(t), scale = t.most - 31;

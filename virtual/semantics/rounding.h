@@ -96,6 +96,20 @@ inline double mul_f64(double a, double b, Round round) {
   return round_f64(product, std::fma(a, b, -product), round);
 }
 
+// The sign of what rounding fma to nearest left out: its four terms summed without error.
+inline double fma_f64(double a, double b, double c, Round round) {
+  const double nearest = std::fma(a, b, c);
+  if (round == Round::nearest || !std::isfinite(nearest)) return nearest;
+  const double product = a * b, lost = std::fma(a, b, -product);
+  if (nearest == 0.0 && product + c == 0.0) return zero_of_sum(a * b, c, round);
+  const Exact sum = exact_sum(product, c);
+  const Exact rest = exact_sum(sum.high, -nearest);
+  const Exact small = exact_sum(sum.low, lost);
+  const Exact all = exact_sum(rest.high, small.high);
+  const double tail = all.low + (rest.low + small.low);
+  return round_f64(nearest, all.high != 0.0 ? all.high : tail, round);
+}
+
 inline u16 f16_of_exact(Exact exact, Round round) {
   // Odd in f64, then odd in f32: both keep which side of any f16 the value is on.
   u64 bits = bits_of(exact.high);
