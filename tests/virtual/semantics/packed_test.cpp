@@ -24,14 +24,21 @@ TEST(Packed, Arrange) {
   EXPECT_EQ(arrange(x, {.negate_high = true}), 0x2bcd1234u);
 }
 
+// Which of several NaNs a sum hands on is left to the host.
+u32 one_nan(u32 x) {
+  const auto half = [](u16 h) { return is_nan_f16(h) ? u16{0x7e00} : h; };
+  return pack_halves(half(low_half(x)), half(high_half(x)));
+}
+
 TEST(Packed, HalvesAreIndependent) {
   for (int i = 0; i < 100000; ++i) {
     const u32 a = word(), b = word(), c = word();
     const u16 al = low_half(a), bl = low_half(b), cl = low_half(c);
     const u16 ah = high_half(a), bh = high_half(b), ch = high_half(c);
-    ASSERT_EQ(v_pk_add_f16(a, b), pack_halves(add_f16(al, bl), add_f16(ah, bh)));
-    ASSERT_EQ(v_pk_mul_f16(a, b), pack_halves(mul_f16(al, bl), mul_f16(ah, bh)));
-    ASSERT_EQ(v_pk_fma_f16(a, b, c), pack_halves(fma_f16(al, bl, cl), fma_f16(ah, bh, ch)));
+    ASSERT_EQ(one_nan(v_pk_add_f16(a, b)), one_nan(pack_halves(add_f16(al, bl), add_f16(ah, bh))));
+    ASSERT_EQ(one_nan(v_pk_mul_f16(a, b)), one_nan(pack_halves(mul_f16(al, bl), mul_f16(ah, bh))));
+    ASSERT_EQ(one_nan(v_pk_fma_f16(a, b, c)),
+              one_nan(pack_halves(fma_f16(al, bl, cl), fma_f16(ah, bh, ch))));
     ASSERT_EQ(v_pk_min_f16(a, b), pack_halves(v_min_f16(al, bl), v_min_f16(ah, bh)));
     ASSERT_EQ(v_pk_max_f16(a, b), pack_halves(v_max_f16(al, bl), v_max_f16(ah, bh)));
     ASSERT_EQ(v_pk_minimum3_f16(a, b, c),
