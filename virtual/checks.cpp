@@ -52,8 +52,8 @@ namespace {
 bool overlap(const InFlight& entry, const Span* spans, u32 count, u32& index) {
   for (u32 i = 0; i < count; ++i) {
     const u32 first = std::max(entry.vectors.first, spans[i].first);
-    const u32 last = std::min(entry.vectors.first + entry.vectors.count,
-                              spans[i].first + spans[i].count);
+    const u32 last =
+        std::min(entry.vectors.first + entry.vectors.count, spans[i].first + spans[i].count);
     if (first < last) return index = first, true;
   }
   return false;
@@ -61,10 +61,10 @@ bool overlap(const InFlight& entry, const Span* spans, u32 count, u32& index) {
 
 [[noreturn]] void fail_pending(Wave& wave, const Instruction& in, const std::string& name,
                                const Instruction& load, bool vm) {
-  wave.group->fail(wave, in, Fault::not_waited_for, -1,
-                   name + " is used while a load to it is under way: " +
-                       wave.group->state.program.text(load) + " needs an s_waitcnt " +
-                       (vm ? "vmcnt" : "lgkmcnt"));
+  wave.group->fail(
+      wave, in, Fault::not_waited_for, -1,
+      name + " is used while a load to it is under way: " + wave.group->state.program.text(load) +
+          " needs an s_waitcnt " + (vm ? "vmcnt" : "lgkmcnt"));
 }
 
 template <int kCapacity>

@@ -58,7 +58,8 @@ void check_launch(const Launch& launch, u32 lds) {
                        " has " + std::to_string(lds_limit(launch.object.target())));
   }
   if (launch.kernarg.size() < launch.kernel.descriptor.kernarg_bytes) {
-    reject(launch, std::to_string(launch.kernarg.size()) + " bytes of arguments; the kernel takes " +
+    reject(launch, std::to_string(launch.kernarg.size()) +
+                       " bytes of arguments; the kernel takes " +
                        std::to_string(launch.kernel.descriptor.kernarg_bytes));
   }
 }
@@ -78,6 +79,7 @@ class Runner {
 
   std::optional<Report> report;
   std::vector<u64> counts;
+  std::vector<Trace> traces;  // of the first workgroups; sized by who wants them
 
  private:
   void work() {
@@ -102,6 +104,8 @@ class Runner {
     while (!stopped_.load(std::memory_order_relaxed)) {
       const u64 i = next_.fetch_add(1);
       if (i >= total) return;
+      group.trace = i < traces.size() ? &traces[i] : nullptr;
+      if (group.trace) group.trace->assign(state_.waves, {});
       group.run(static_cast<u32>(i % grid.x), static_cast<u32>(i / grid.x % grid.y),
                 static_cast<u32>(i / grid.x / grid.y));
     }
@@ -176,9 +180,12 @@ std::optional<Report> execute(const Launch& launch) {
   add_code(launch.object, state.internal);
 
   Runner runner(state);
+  if (launch.profile) {
+    runner.traces.resize(std::min<u64>(resident_workgroups(state), launch.grid.count()));
+  }
   runner.run(thread_count(launch));
   if (launch.profile && !runner.report) {
-    fill_profile(state, runner.counts, *launch.profile);
+    fill_profile(state, runner.counts, runner.traces, *launch.profile);
   }
   return runner.report;
 }

@@ -12,36 +12,34 @@ namespace {
 
 // What an instruction does that others may have to wait for.
 enum Producer : u16 {
-  kVector,         // a vector instruction (not matrix) writes vector registers
-  kVectorScalar,   // ... writes scalar registers
-  kVectorExec,     // ... writes EXEC
+  kVector,        // a vector instruction (not matrix) writes vector registers
+  kVectorScalar,  // ... writes scalar registers
+  kVectorExec,    // ... writes EXEC
   kTranscendental,
-  kSelect,         // ... writes a part of a register (SDWA, op_sel)
-  kWideStore,      // a store of more than 8 bytes reads its data late
+  kSelect,     // ... writes a part of a register (SDWA, op_sel)
+  kWideStore,  // a store of more than 8 bytes reads its data late
   kDotProduct,
   kMatrix,
-  kScalarM0,       // a scalar instruction writes M0
+  kScalarM0,  // a scalar instruction writes M0
   kProducers,
 };
 
 // What an instruction is that may have to wait.
 enum Consumer : u16 {
-  kAnyVector,      // a vector instruction
+  kAnyVector,  // a vector instruction
   kDppRead,
-  kLaneRead,       // v_readlane, v_readfirstlane
-  kLaneAccess,     // those and v_writelane
-  kMemoryAccess,   // vector memory
+  kLaneRead,      // v_readlane, v_readfirstlane
+  kLaneAccess,    // those and v_writelane
+  kMemoryAccess,  // vector memory
   kDivFmas,
   kMatrixRead,
-  kM0Read,         // LDS DMA, relative scalar registers
-  kRegisterUse,    // vector, vector memory, LDS: anything that touches vector registers
+  kM0Read,       // LDS DMA, relative scalar registers
+  kRegisterUse,  // vector, vector memory, LDS: anything that touches vector registers
   kPermlane,
   kConsumers,
 };
 
-bool overlaps(Span a, Span b) {
-  return a.first < b.first + b.count && b.first < a.first + a.count;
-}
+bool overlaps(Span a, Span b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
 
 // The register that `a` writes and `b` reads.
 bool writes_read(const Instruction& a, const Instruction& b, u32& shared) {
@@ -85,17 +83,17 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
-    {kVector, kDppRead, 2, Tie::result_read, "a vector result to a DPP read"},        // DppVgpr
-    {kVectorExec, kDppRead, 5, Tie::exec, "EXEC from a vector instruction to DPP"},   // DppExec
-    {kVectorScalar, kAnyVector, 2, Tie::scalar_read,                                  // VDecCoExec
+    {kVector, kDppRead, 2, Tie::result_read, "a vector result to a DPP read"},       // DppVgpr
+    {kVectorExec, kDppRead, 5, Tie::exec, "EXEC from a vector instruction to DPP"},  // DppExec
+    {kVectorScalar, kAnyVector, 2, Tie::scalar_read,                                 // VDecCoExec
      "a scalar from a vector instruction to another that reads it"},
     {kVector, kLaneRead, 1, Tie::result_read, "a vector result to a lane read"},
     {kVectorExec, kLaneAccess, 4, Tie::exec, "EXEC from a vector instruction to a lane access"},
-    {kVectorScalar, kLaneAccess, 4, Tie::lane_select,                                 // RWLane
+    {kVectorScalar, kLaneAccess, 4, Tie::lane_select,  // RWLane
      "a scalar from a vector instruction to a lane number"},
-    {kVectorScalar, kMemoryAccess, 5, Tie::scalar_read,                               // VmemSgpr
+    {kVectorScalar, kMemoryAccess, 5, Tie::scalar_read,  // VmemSgpr
      "a scalar from a vector instruction to vector memory"},
-    {kVectorScalar, kDivFmas, 4, Tie::vcc, "VCC to v_div_fmas"},                      // DivFMas
+    {kVectorScalar, kDivFmas, 4, Tie::vcc, "VCC to v_div_fmas"},  // DivFMas
     {kVector, kMatrixRead, 2, Tie::result_read, "a vector result to a matrix instruction"},
     {kVectorExec, kMatrixRead, 4, Tie::exec, "EXEC to a matrix instruction"},
     {kTranscendental, kAnyVector, 1, Tie::result_read, "a transcendental result to its reader"},
@@ -213,14 +211,11 @@ bool tied(const Rule& rule, const Instruction& a, const Instruction& b, u32& sha
                               u64 needed, u64 found, const std::string& what) {
   wave.group->fail(wave, in, Fault::wait_states, -1,
                    what + " needs " + std::to_string(needed) + " wait states, there are " +
-                       std::to_string(found) + " after " +
-                       wave.group->state.program.text(before));
+                       std::to_string(found) + " after " + wave.group->state.program.text(before));
 }
 
 // Matrix instructions: how long until D may be read or written. `passes` are of four cycles.
-bool is_xdl(const Opcode& opcode) {
-  return !(opcode.flags & kDouble) && !(opcode.flags & kNotXdl);
-}
+bool is_xdl(const Opcode& opcode) { return !(opcode.flags & kDouble) && !(opcode.flags & kNotXdl); }
 
 // GFX940_XDL_N_PassWriteVgprVALUMemExpRead, ...SrcAB, ...VALUWaw; gfx950 needs one more but for two
 // passes.
@@ -288,8 +283,8 @@ Needed after_matrix(const Instruction& a, const Instruction& b, bool gfx950) {
     raise(states, "a matrix result to its reader");
   }
   if (writes_written(a, b, shared)) {
-    const u32 states = from.flags & kDouble ? double_states(a, 6, gfx950 ? 19 : 11)
-                                            : states_of_result(a, gfx950);
+    const u32 states =
+        from.flags & kDouble ? double_states(a, 6, gfx950 ? 19 : 11) : states_of_result(a, gfx950);
     raise(states, "a matrix result to an overwriting instruction");
   }
   const Operand& c = a.src(2);

@@ -80,9 +80,7 @@ const Instruction* Program::at(u64 address) const {
   return nullptr;
 }
 
-std::string Program::text(const Instruction& instruction) const {
-  return text_[instruction.index];
-}
+std::string Program::text(const Instruction& instruction) const { return text_[instruction.index]; }
 
 std::string_view Program::mnemonic(const Instruction& instruction) const {
   const std::string_view text = text_[instruction.index];

@@ -14,7 +14,7 @@ struct Lds {
   static constexpr u32 kSeveral = 31;
   static constexpr u16 kUnderWay = 0xffff;  // a DMA to the place is not yet waited for
   static constexpr u32 kEpochs = 2046;
-  static constexpr u32 kSlack = 64;         // bytes behind the end that may be looked at
+  static constexpr u32 kSlack = 64;  // bytes behind the end that may be looked at
 
   explicit Lds(u32 bytes);
   // Before each workgroup: undefined, no records.

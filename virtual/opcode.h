@@ -32,8 +32,8 @@ using MaskKernel = u64 (*)(const u32* const* s, const LaneContext& context);
 enum class Type : u8 { b32, b64, i64, f16, bf16, f32, f64, b16 };
 
 enum OpcodeFlag : u16 {
-  kReadsDst = 1 << 0,     // the destination is a source too (v_fmac, d16 loads, ...)
-  kMovesLanes = 1 << 1,   // v_readlane and the like: ignores EXEC
+  kReadsDst = 1 << 0,    // the destination is a source too (v_fmac, d16 loads, ...)
+  kMovesLanes = 1 << 1,  // v_readlane and the like: ignores EXEC
   kWritesScc = 1 << 2,
   kReadsScc = 1 << 3,
   kReadsVcc = 1 << 4,     // without naming it
@@ -42,12 +42,12 @@ enum OpcodeFlag : u16 {
   kDot = 1 << 7,          // dot products have wait states of their own
   kFloatResult = 1 << 8,  // clamp and omod work on floats
   kStore = 1 << 9,
-  kKeepsHigh = 1 << 10,   // a 16-bit result that leaves the other half
-  kDouble = 1 << 11,      // matrix instruction in f64
-  kNotXdl = 1 << 15,      // matrix instruction in f32: another pipe (LLVM, isXDL)
+  kKeepsHigh = 1 << 10,  // a 16-bit result that leaves the other half
+  kDouble = 1 << 11,     // matrix instruction in f64
+  kNotXdl = 1 << 15,     // matrix instruction in f32: another pipe (LLVM, isXDL)
   kAtomic = 1 << 12,
-  kPacked = 1 << 13,      // op_sel, op_sel_hi, neg_lo, neg_hi have their packed meaning
-  kLdsDma = 1 << 14,      // writes LDS at M0
+  kPacked = 1 << 13,  // op_sel, op_sel_hi, neg_lo, neg_hi have their packed meaning
+  kLdsDma = 1 << 14,  // writes LDS at M0
 };
 
 struct Opcode {
@@ -55,17 +55,17 @@ struct Opcode {
   Handler handler = nullptr;
   Unit unit = Unit::other;
   Type type = Type::b32;
-  u8 destinations = 1;    // operands that are written, printed first
+  u8 destinations = 1;  // operands that are written, printed first
   u8 dst_words = 1;
   u8 src_words[4] = {1, 1, 1, 1};
   Type src_type[4] = {Type::b32, Type::b32, Type::b32, Type::b32};
   u16 flags = 0;
-  u8 passes = 0;          // matrix instructions: of four cycles each
-  const void* data = nullptr;  // what the handler wants to know (matrix instructions)
-  bool mixed = false;     // op_sel_hi says which sources are halves; none if not printed
-  u8 targets = 3;         // bit 0 gfx942, bit 1 gfx950
-  void (*kernel)() = nullptr;        // LaneKernel or MaskKernel, as the handler wants it
-  ShadowKernel shadow = nullptr;     // nullptr: any undefined bit makes all of the lane undefined
+  u8 passes = 0;                  // matrix instructions: of four cycles each
+  const void* data = nullptr;     // what the handler wants to know (matrix instructions)
+  bool mixed = false;             // op_sel_hi says which sources are halves; none if not printed
+  u8 targets = 3;                 // bit 0 gfx942, bit 1 gfx950
+  void (*kernel)() = nullptr;     // LaneKernel or MaskKernel, as the handler wants it
+  ShadowKernel shadow = nullptr;  // nullptr: any undefined bit makes all of the lane undefined
 };
 
 // Adds an entry to the table that is being built (handlers/table.cpp).

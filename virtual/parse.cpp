@@ -60,12 +60,12 @@ struct NamedScalar {
   u8 count;
 };
 constexpr NamedScalar kNamed[] = {
-    {"vcc", kVcc, 2},         {"vcc_lo", kVcc, 1},          {"vcc_hi", kVcc + 1, 1},
-    {"exec", kExec, 2},       {"exec_lo", kExec, 1},        {"exec_hi", kExec + 1, 1},
-    {"m0", kM0, 1},           {"flat_scratch", 102, 2},     {"flat_scratch_lo", 102, 1},
-    {"xnack_mask", 104, 2},   {"flat_scratch_hi", 103, 1},  {"xnack_mask_lo", 104, 1},
-    {"src_vccz", 251, 1},     {"xnack_mask_hi", 105, 1},    {"src_execz", 252, 1},
-    {"vccz", 251, 1},         {"execz", 252, 1},            {"src_scc", 253, 1},
+    {"vcc", kVcc, 2},       {"vcc_lo", kVcc, 1},         {"vcc_hi", kVcc + 1, 1},
+    {"exec", kExec, 2},     {"exec_lo", kExec, 1},       {"exec_hi", kExec + 1, 1},
+    {"m0", kM0, 1},         {"flat_scratch", 102, 2},    {"flat_scratch_lo", 102, 1},
+    {"xnack_mask", 104, 2}, {"flat_scratch_hi", 103, 1}, {"xnack_mask_lo", 104, 1},
+    {"src_vccz", 251, 1},   {"xnack_mask_hi", 105, 1},   {"src_execz", 252, 1},
+    {"vccz", 251, 1},       {"execz", 252, 1},           {"src_scc", 253, 1},
     {"scc", 253, 1},
 };
 struct NamedValue {
@@ -81,9 +81,9 @@ constexpr NamedValue kValues[] = {
     {"src_pops_exiting_wave_id", 0},
 };
 constexpr NamedValue kHardwareRegisters[] = {
-    {"HW_REG_MODE", 1},      {"HW_REG_STATUS", 2},    {"HW_REG_TRAPSTS", 3},
-    {"HW_REG_HW_ID", 4},     {"HW_REG_GPR_ALLOC", 5}, {"HW_REG_LDS_ALLOC", 6},
-    {"HW_REG_IB_STS", 7},    {"HW_REG_SH_MEM_BASES", 15}, {"HW_REG_XCC_ID", 20},
+    {"HW_REG_MODE", 1},   {"HW_REG_STATUS", 2},        {"HW_REG_TRAPSTS", 3},
+    {"HW_REG_HW_ID", 4},  {"HW_REG_GPR_ALLOC", 5},     {"HW_REG_LDS_ALLOC", 6},
+    {"HW_REG_IB_STS", 7}, {"HW_REG_SH_MEM_BASES", 15}, {"HW_REG_XCC_ID", 20},
 };
 
 // hwreg(name[, offset, size]) as the 16 bits of the instruction.
@@ -272,10 +272,10 @@ struct DppName {
 // "CDNA3 ISA", table of DPP_CTRL encodings.
 constexpr DppName kDppShifts[] = {
     {"row_shl:", 0x100}, {"row_shr:", 0x110}, {"row_ror:", 0x120}, {"row_newbcast:", 0x150}};
-constexpr DppName kDppWhole[] = {
-    {"wave_shl:1", 0x130},    {"wave_rol:1", 0x134},      {"wave_shr:1", 0x138},
-    {"wave_ror:1", 0x13c},    {"row_mirror", 0x140},      {"row_half_mirror", 0x141},
-    {"row_bcast:15", 0x142},  {"row_bcast:31", 0x143}};
+constexpr DppName kDppWhole[] = {{"wave_shl:1", 0x130},   {"wave_rol:1", 0x134},
+                                 {"wave_shr:1", 0x138},   {"wave_ror:1", 0x13c},
+                                 {"row_mirror", 0x140},   {"row_half_mirror", 0x141},
+                                 {"row_bcast:15", 0x142}, {"row_bcast:31", 0x143}};
 
 bool parse_dpp(std::string_view token, Instruction& in) {
   for (const auto& known : kDppWhole) {
@@ -479,8 +479,10 @@ std::string_view strip_suffix(std::string_view mnemonic, Instruction& in) {
     mnemonic.remove_suffix(suffix.size());
     return true;
   };
-  if (strip("_sdwa")) in.sdwa.used = true;
-  else if (strip("_dpp")) in.dpp.used = true;
+  if (strip("_sdwa"))
+    in.sdwa.used = true;
+  else if (strip("_dpp"))
+    in.dpp.used = true;
   if (!strip("_e32")) strip("_e64");
   return mnemonic;
 }

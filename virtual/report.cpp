@@ -41,12 +41,18 @@ Checks Checks::parse(std::string_view text) {
     const size_t comma = text.find(',');
     const std::string_view name = text.substr(0, comma);
     text = comma == text.npos ? std::string_view{} : text.substr(comma + 1);
-    if (name == "bounds") checks.bounds = true;
-    else if (name == "races") checks.races = true;
-    else if (name == "undefined") checks.undefined = true;
-    else if (name == "waits") checks.waits = true;
-    else if (name == "hazards") checks.hazards = true;
-    else if (name == "barriers") checks.barriers = true;
+    if (name == "bounds")
+      checks.bounds = true;
+    else if (name == "races")
+      checks.races = true;
+    else if (name == "undefined")
+      checks.undefined = true;
+    else if (name == "waits")
+      checks.waits = true;
+    else if (name == "hazards")
+      checks.hazards = true;
+    else if (name == "barriers")
+      checks.barriers = true;
     else
       throw Error(Error::Kind::invalid_value,
                   "checks: '" + std::string(name) +

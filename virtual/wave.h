@@ -40,8 +40,8 @@ struct Bits {
 struct InFlight {
   enum class Kind : u8 { store, vector_load, lds_dma, lds, scalar_load, flat };
   Kind kind = Kind::store;
-  Span vectors = {};     // registers that will be written
-  u64 scalars[2] = {};   // likewise, as bits
+  Span vectors = {};    // registers that will be written
+  u64 scalars[2] = {};  // likewise, as bits
   const Instruction* instruction = nullptr;
   // LDS that is written (lds_dma, lds) or read (lds); for the race check.
   u32 lds_record[2] = {~0u, ~0u};
@@ -101,9 +101,9 @@ struct Wave {
 
   // Wait states.
   static constexpr u32 kIssued = 32;
-  u64 clock = 64;            // wait states since the start
-  u64 produced[16] = {};     // when an instruction of each class (hazards.cpp) was issued last
-  u64 matrix_until = 0;      // until then, results of matrix instructions may not be there
+  u64 clock = 64;         // wait states since the start
+  u64 produced[16] = {};  // when an instruction of each class (hazards.cpp) was issued last
+  u64 matrix_until = 0;   // until then, results of matrix instructions may not be there
   u32 issued_count = 0;
   Issued issued[kIssued];
 

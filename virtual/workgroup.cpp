@@ -43,8 +43,10 @@ void Workgroup::run(u32 x, u32 y, u32 z) {
   while (alive_) {
     const u32 turn = pick();
     const u64 quantum = state.launch.seed ? 1 + random_() % 24 : kTurn;
-    if (trace) run_wave<true>(waves_[turn], quantum);
-    else run_wave<false>(waves_[turn], quantum);
+    if (trace)
+      run_wave<true>(waves_[turn], quantum);
+    else
+      run_wave<false>(waves_[turn], quantum);
   }
 }
 
@@ -185,8 +187,9 @@ void Workgroup::run_wave(Wave& wave, u64 quantum) {
     if (hazards && in.hazards) check_hazards(wave, in);
     ++counts[in.index];
     ++wave.executed;
-    if (kTrace) (*trace)[wave.index].push_back(in.index);
+    if (kTrace) access_cycles = 0;
     in.handler(wave, in);
+    if (kTrace) (*trace)[wave.index].push_back({in.index, access_cycles});
     if (hazards) note_issued(wave, in);
   }
   if (wave.executed > state.instruction_limit && wave.state == Wave::State::running) {
@@ -319,8 +322,7 @@ void Workgroup::fail_scratch(const Wave& wave, const Instruction& in, u32 lane, 
 void Workgroup::fail_race(const Wave& wave, const Instruction& in, u32 lane, u32 address,
                           Conflict conflict, u32 other) const {
   const std::string place = "LDS byte " + hex(address);
-  const std::string who =
-      other == Lds::kSeveral ? "other waves" : "wave " + std::to_string(other);
+  const std::string who = other == Lds::kSeveral ? "other waves" : "wave " + std::to_string(other);
   switch (conflict) {
     case Conflict::under_way:
       fail(wave, in, Fault::not_waited_for, static_cast<int>(lane),

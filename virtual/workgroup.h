@@ -10,6 +10,7 @@
 #include "virtual/lds.h"
 #include "virtual/memory.h"
 #include "virtual/report.h"
+#include "virtual/trace.h"
 #include "virtual/wave.h"
 
 namespace instinct {
@@ -26,8 +27,8 @@ struct LaunchState {
   std::shared_ptr<const MemoryMap> map;
   Checks checks = {};
   Target target = Target::gfx942;
-  u32 waves = 1;       // of a workgroup
-  u32 lds_bytes = 0;   // static and dynamic
+  u32 waves = 1;          // of a workgroup
+  u32 lds_bytes = 0;      // static and dynamic
   u32 scratch_bytes = 0;  // of a lane
   // Memory of the runtime that kernels read: the kernarg segment, the dispatch packet.
   std::vector<Allocation> internal = {};
@@ -66,16 +67,16 @@ class Workgroup {
     return scratch_.get() + (u64{wave.index} * kWaveLanes + lane) * state.scratch_bytes;
   }
   u8* scratch_undefined(const Wave& wave, u32 lane) {
-    return scratch_undefined_.get() +
-           (u64{wave.index} * kWaveLanes + lane) * state.scratch_bytes;
+    return scratch_undefined_.get() + (u64{wave.index} * kWaveLanes + lane) * state.scratch_bytes;
   }
   void end_wave(Wave& wave, const Instruction& in);
   void arrive(Wave& wave, const Instruction& in);
 
   const LaunchState& state;
   Lds lds;
-  std::vector<u64> counts;               // executions of each instruction
-  std::vector<std::vector<u32>>* trace = nullptr;  // per wave, if somebody wants it
+  std::vector<u64> counts;  // executions of each instruction
+  Trace* trace = nullptr;   // what is executed, if somebody wants it
+  u32 access_cycles = 0;    // of the instruction being executed, while tracing
 
  private:
   void start(u32 x, u32 y, u32 z);

@@ -13,16 +13,18 @@ template <class T, class F>
 T exchange(u8* p, F f) {
   T* word = reinterpret_cast<T*>(p);
   T old = __atomic_load_n(word, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(word, &old, f(old), true, __ATOMIC_ACQ_REL,
-                                      __ATOMIC_RELAXED)) {
+  while (
+      !__atomic_compare_exchange_n(word, &old, f(old), true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
   }
   return old;
 }
 
 template <class T>
 T lane_value(const u32* s, u32 lane) {
-  if constexpr (sizeof(T) == 8) return s[lane] | u64{s[64 + lane]} << 32;
-  else return s[lane];
+  if constexpr (sizeof(T) == 8)
+    return s[lane] | u64{s[64 + lane]} << 32;
+  else
+    return s[lane];
 }
 
 template <class T>
@@ -33,8 +35,8 @@ void set_lane(u32* d, u32 lane, T value) {
 
 // F(old, data, compare) with words of type T.
 template <class T, class F>
-void apply(Wave& w, const Instruction& in, const Places& places, const Operand& data,
-           u32 compare, const Operand* dst) {
+void apply(Wave& w, const Instruction& in, const Places& places, const Operand& data, u32 compare,
+           const Operand* dst) {
   constexpr u32 kWords = sizeof(T) / 4;
   const u32* s = row(w, data.first);
   const u32* c = row(w, compare);
@@ -104,12 +106,12 @@ void run_buffer_atomic(Wave& w, const Instruction& in) {
   const Operand& data = in.operand[0];
   use_data(w, in, data, data.count, ~0u, places);
   use_memory<sizeof(T)>(w, in, places);
-  apply<T, F>(w, in, places, data, data.first + (kCompares ? kWords : 0),
-              in.sc0 ? &data : nullptr);
+  apply<T, F>(w, in, places, data, data.first + (kCompares ? kWords : 0), in.sc0 ? &data : nullptr);
   InFlight entry{.kind = InFlight::Kind::store, .instruction = &in};
   if (in.sc0) {
     // Lanes outside get 0.
-    for (u32 k = 0; k < kWords; ++k) blend(row(w, data.first + k), kZeroRows[0].lane, b.mask & ~inside);
+    for (u32 k = 0; k < kWords; ++k)
+      blend(row(w, data.first + k), kZeroRows[0].lane, b.mask & ~inside);
     entry.vectors = {data.first, kWords};
   }
   push_vm(w, entry);
@@ -158,10 +160,10 @@ void add(const Names& names, F) {
     register_opcode(handler_op(names.memory[i], handler, Unit::vector_memory, 0, kFlags));
   }
   if (names.lds[0].empty()) return;
-  register_opcode(handler_op(names.lds[0], &run_lds_atomic<T, F, false, kCompares>, Unit::lds, 0,
-                             kFlags));
-  register_opcode(handler_op(names.lds[1], &run_lds_atomic<T, F, true, kCompares>, Unit::lds, 1,
-                             kFlags));
+  register_opcode(
+      handler_op(names.lds[0], &run_lds_atomic<T, F, false, kCompares>, Unit::lds, 0, kFlags));
+  register_opcode(
+      handler_op(names.lds[1], &run_lds_atomic<T, F, true, kCompares>, Unit::lds, 1, kFlags));
 }
 
 template <class T>
@@ -173,13 +175,11 @@ void register_integers(const Names (&names)[13]) {
   add<T>(names[1], [](T old, T x, T) { return old - x; });
   add<T>(names[2], [](T, T x, T) { return x; });
   add<T, true>(names[3], [](T old, T x, T compare) { return old == compare ? x : old; });
-  add<T>(names[4], [](T old, T x, T) {
-    return static_cast<Signed>(old) < static_cast<Signed>(x) ? old : x;
-  });
+  add<T>(names[4],
+         [](T old, T x, T) { return static_cast<Signed>(old) < static_cast<Signed>(x) ? old : x; });
   add<T>(names[5], [](T old, T x, T) { return old < x ? old : x; });
-  add<T>(names[6], [](T old, T x, T) {
-    return static_cast<Signed>(old) > static_cast<Signed>(x) ? old : x;
-  });
+  add<T>(names[6],
+         [](T old, T x, T) { return static_cast<Signed>(old) > static_cast<Signed>(x) ? old : x; });
   add<T>(names[7], [](T old, T x, T) { return old > x ? old : x; });
   add<T>(names[8], [](T old, T x, T) { return old & x; });
   add<T>(names[9], [](T old, T x, T) { return old | x; });
@@ -189,20 +189,30 @@ void register_integers(const Names (&names)[13]) {
 }
 
 constexpr Names kWords32[13] = {
-    {{"global_atomic_add", "flat_atomic_add", "buffer_atomic_add"}, {"ds_add_u32", "ds_add_rtn_u32"}},
-    {{"global_atomic_sub", "flat_atomic_sub", "buffer_atomic_sub"}, {"ds_sub_u32", "ds_sub_rtn_u32"}},
+    {{"global_atomic_add", "flat_atomic_add", "buffer_atomic_add"},
+     {"ds_add_u32", "ds_add_rtn_u32"}},
+    {{"global_atomic_sub", "flat_atomic_sub", "buffer_atomic_sub"},
+     {"ds_sub_u32", "ds_sub_rtn_u32"}},
     {{"global_atomic_swap", "flat_atomic_swap", "buffer_atomic_swap"}, {"", ""}},
     {{"global_atomic_cmpswap", "flat_atomic_cmpswap", "buffer_atomic_cmpswap"},
      {"ds_cmpst_b32", "ds_cmpst_rtn_b32"}},
-    {{"global_atomic_smin", "flat_atomic_smin", "buffer_atomic_smin"}, {"ds_min_i32", "ds_min_rtn_i32"}},
-    {{"global_atomic_umin", "flat_atomic_umin", "buffer_atomic_umin"}, {"ds_min_u32", "ds_min_rtn_u32"}},
-    {{"global_atomic_smax", "flat_atomic_smax", "buffer_atomic_smax"}, {"ds_max_i32", "ds_max_rtn_i32"}},
-    {{"global_atomic_umax", "flat_atomic_umax", "buffer_atomic_umax"}, {"ds_max_u32", "ds_max_rtn_u32"}},
-    {{"global_atomic_and", "flat_atomic_and", "buffer_atomic_and"}, {"ds_and_b32", "ds_and_rtn_b32"}},
+    {{"global_atomic_smin", "flat_atomic_smin", "buffer_atomic_smin"},
+     {"ds_min_i32", "ds_min_rtn_i32"}},
+    {{"global_atomic_umin", "flat_atomic_umin", "buffer_atomic_umin"},
+     {"ds_min_u32", "ds_min_rtn_u32"}},
+    {{"global_atomic_smax", "flat_atomic_smax", "buffer_atomic_smax"},
+     {"ds_max_i32", "ds_max_rtn_i32"}},
+    {{"global_atomic_umax", "flat_atomic_umax", "buffer_atomic_umax"},
+     {"ds_max_u32", "ds_max_rtn_u32"}},
+    {{"global_atomic_and", "flat_atomic_and", "buffer_atomic_and"},
+     {"ds_and_b32", "ds_and_rtn_b32"}},
     {{"global_atomic_or", "flat_atomic_or", "buffer_atomic_or"}, {"ds_or_b32", "ds_or_rtn_b32"}},
-    {{"global_atomic_xor", "flat_atomic_xor", "buffer_atomic_xor"}, {"ds_xor_b32", "ds_xor_rtn_b32"}},
-    {{"global_atomic_inc", "flat_atomic_inc", "buffer_atomic_inc"}, {"ds_inc_u32", "ds_inc_rtn_u32"}},
-    {{"global_atomic_dec", "flat_atomic_dec", "buffer_atomic_dec"}, {"ds_dec_u32", "ds_dec_rtn_u32"}},
+    {{"global_atomic_xor", "flat_atomic_xor", "buffer_atomic_xor"},
+     {"ds_xor_b32", "ds_xor_rtn_b32"}},
+    {{"global_atomic_inc", "flat_atomic_inc", "buffer_atomic_inc"},
+     {"ds_inc_u32", "ds_inc_rtn_u32"}},
+    {{"global_atomic_dec", "flat_atomic_dec", "buffer_atomic_dec"},
+     {"ds_dec_u32", "ds_dec_rtn_u32"}},
 };
 constexpr Names kWords64[13] = {
     {{"global_atomic_add_x2", "flat_atomic_add_x2", "buffer_atomic_add_x2"},
@@ -257,9 +267,8 @@ void register_floats() {
   add<u32>({{"global_atomic_pk_add_bf16", "flat_atomic_pk_add_bf16", "buffer_atomic_pk_add_bf16"},
             {"ds_pk_add_bf16", "ds_pk_add_rtn_bf16"}},
            [](u32 old, u32 x, u32) {
-             return halves(old, x, [](u16 a, u16 b) {
-               return bf16_of_f32(f32_of_bf16(a) + f32_of_bf16(b));
-             });
+             return halves(
+                 old, x, [](u16 a, u16 b) { return bf16_of_f32(f32_of_bf16(a) + f32_of_bf16(b)); });
            });
 }
 

@@ -93,8 +93,8 @@ void run_load(Wave& w, const Instruction& in) {
   if (in.lds) return copy_to_lds(w, in, places, S::bytes);
   const u32 first = in.dst().first;
   load_lanes<S>(w, first, places);
-  count_access(w, in, {.kind = InFlight::Kind::vector_load,
-                       .vectors = {static_cast<u16>(first), S::words}});
+  count_access(
+      w, in, {.kind = InFlight::Kind::vector_load, .vectors = {static_cast<u16>(first), S::words}});
 }
 
 template <class S>

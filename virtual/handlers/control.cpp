@@ -30,8 +30,7 @@ void run_branch_scc(Wave& w, const Instruction& in) {
 template <bool kZero>
 void run_branch_vcc(Wave& w, const Instruction& in) {
   if (w.track && ((w.scalar_dirty[1] >> (kVcc - 64)) & 3)) {
-    const u64 undefined =
-        w.scalar_undefined[kVcc] | u64{w.scalar_undefined[kVcc + 1]} << 32;
+    const u64 undefined = w.scalar_undefined[kVcc] | u64{w.scalar_undefined[kVcc + 1]} << 32;
     // A known bit that is set decides.
     if ((w.scalar64(kVcc) & ~undefined) == 0) use_scalar(w, in, kVcc, undefined, "a branch");
   }
@@ -88,9 +87,7 @@ void run_trap(Wave& w, const Instruction& in) {
 }
 
 // Cycles, roughly: an instruction counts as four.
-void run_memtime(Wave& w, const Instruction& in) {
-  write_address(w, in.dst(), 4 * w.executed + 1);
-}
+void run_memtime(Wave& w, const Instruction& in) { write_address(w, in.dst(), 4 * w.executed + 1); }
 
 void run_memrealtime(Wave& w, const Instruction& in) {
   write_address(w, in.dst(), w.executed / 5 + 1);  // 100 MHz, where cycles are about 2 GHz
@@ -118,8 +115,8 @@ void register_control() {
   add("s_cbranch_vccnz", &run_branch_vcc<false>, Unit::branch, 0, kReadsVcc);
   add("s_cbranch_execz", &run_branch_exec<true>, Unit::branch);
   add("s_cbranch_execnz", &run_branch_exec<false>, Unit::branch);
-  for (const char* name : {"s_cbranch_cdbgsys", "s_cbranch_cdbguser",
-                           "s_cbranch_cdbgsys_or_user", "s_cbranch_cdbgsys_and_user"}) {
+  for (const char* name : {"s_cbranch_cdbgsys", "s_cbranch_cdbguser", "s_cbranch_cdbgsys_or_user",
+                           "s_cbranch_cdbgsys_and_user"}) {
     add(name, &run_branch_debug, Unit::branch);
   }
   add("s_getpc_b64", &run_getpc, Unit::salu, 1);
@@ -133,10 +130,10 @@ void register_control() {
   add("s_nop", &run_nop, Unit::other);
   add("v_nop", &run_nothing, Unit::valu);
   add("s_sleep", &run_sleep, Unit::other);
-  for (const char* name : {"s_setprio", "s_icache_inv", "s_incperflevel", "s_decperflevel",
-                           "s_ttracedata", "s_sendmsg", "s_sethalt", "s_wakeup", "s_setkill",
-                           "s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol",
-                           "s_inst_prefetch"}) {
+  for (const char* name :
+       {"s_setprio", "s_icache_inv", "s_incperflevel", "s_decperflevel", "s_ttracedata",
+        "s_sendmsg", "s_sethalt", "s_wakeup", "s_setkill", "s_dcache_inv", "s_dcache_wb",
+        "s_dcache_inv_vol", "s_dcache_wb_vol", "s_inst_prefetch"}) {
     add(name, &run_nothing, Unit::other);
   }
   add("s_trap", &run_trap, Unit::other);

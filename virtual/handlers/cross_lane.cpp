@@ -60,8 +60,7 @@ void run_mbcnt(Wave& w, const Instruction& in) {
   for (u32 lane = 0; lane < 64; ++lane) {
     const u32 bits = kHigh ? (lane > 32 ? lane - 32 : 0) : (lane < 32 ? lane : 32);
     const u32 below = bits >= 32 ? ~0u : (1u << bits) - 1;
-    result.lane[lane] =
-        static_cast<u32>(std::popcount(s.row[0][lane] & below)) + s.row[1][lane];
+    result.lane[lane] = static_cast<u32>(std::popcount(s.row[0][lane] & below)) + s.row[1][lane];
     if (s.dirty) {
       const bool bad = (s.undefined[0][lane] & below) || s.undefined[1][lane];
       undefined.lane[lane] = bad ? ~0u : 0;
@@ -93,8 +92,10 @@ void run_permlane_swap(Wave& w, const Instruction& in) {
   }
   swap_groups(undefined_row(w, d), undefined_row(w, s), kSize, w.exec());
   for (const u32 r : {d, s}) {
-    if (nonzero_mask(undefined_row(w, r))) w.dirty.set(r);
-    else w.dirty.reset(r);
+    if (nonzero_mask(undefined_row(w, r)))
+      w.dirty.set(r);
+    else
+      w.dirty.reset(r);
   }
 }
 
@@ -117,13 +118,15 @@ void run_swap(Wave& w, const Instruction& in) {
 
 void register_cross_lane() {
   register_opcode(handler_op("v_readlane_b32", &run_readlane, Unit::valu, 1, kMovesLanes));
-  register_opcode(handler_op("v_readfirstlane_b32", &run_readfirstlane, Unit::valu, 1, kMovesLanes));
+  register_opcode(
+      handler_op("v_readfirstlane_b32", &run_readfirstlane, Unit::valu, 1, kMovesLanes));
   register_opcode(
       handler_op("v_writelane_b32", &run_writelane, Unit::valu, 1, kMovesLanes | kReadsDst));
   register_opcode(handler_op("v_mbcnt_lo_u32_b32", &run_mbcnt<false>, Unit::valu));
   register_opcode(handler_op("v_mbcnt_hi_u32_b32", &run_mbcnt<true>, Unit::valu));
   register_opcode(handler_op("v_swap_b32", &run_swap, Unit::valu, 2, kReadsDst));
-  Opcode swap = handler_op("v_permlane16_swap_b32", &run_permlane_swap<16>, Unit::valu, 2, kReadsDst);
+  Opcode swap =
+      handler_op("v_permlane16_swap_b32", &run_permlane_swap<16>, Unit::valu, 2, kReadsDst);
   swap.targets = kGfx950;
   register_opcode(swap);
   swap.name = "v_permlane32_swap_b32";

@@ -17,13 +17,20 @@ struct Half {
 
 template <class T>
 constexpr Type type_of() {
-  if constexpr (std::is_same_v<T, float>) return Type::f32;
-  else if constexpr (std::is_same_v<T, double>) return Type::f64;
-  else if constexpr (std::is_same_v<T, u64>) return Type::b64;
-  else if constexpr (std::is_same_v<T, i64>) return Type::i64;
-  else if constexpr (std::is_same_v<T, Half>) return Type::f16;
-  else if constexpr (std::is_same_v<T, u16> || std::is_same_v<T, i16>) return Type::b16;
-  else return Type::b32;
+  if constexpr (std::is_same_v<T, float>)
+    return Type::f32;
+  else if constexpr (std::is_same_v<T, double>)
+    return Type::f64;
+  else if constexpr (std::is_same_v<T, u64>)
+    return Type::b64;
+  else if constexpr (std::is_same_v<T, i64>)
+    return Type::i64;
+  else if constexpr (std::is_same_v<T, Half>)
+    return Type::f16;
+  else if constexpr (std::is_same_v<T, u16> || std::is_same_v<T, i16>)
+    return Type::b16;
+  else
+    return Type::b32;
 }
 
 template <class T>

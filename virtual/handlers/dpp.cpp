@@ -11,21 +11,21 @@ int dpp_source(u32 control, int lane) {
   const int n = static_cast<int>(control & 15);
   if (control < 0x100) return (lane & ~3) | (control >> 2 * (lane & 3) & 3);  // quad_perm
   switch (control & 0x1f0) {
-    case 0x100: return in_row + n < 16 ? lane + n : -1;         // row_shl
-    case 0x110: return in_row >= n ? lane - n : -1;             // row_shr
-    case 0x120: return row | ((in_row - n) & 15);               // row_ror
-    case 0x150: return row | n;                                 // row_newbcast
+    case 0x100: return in_row + n < 16 ? lane + n : -1;  // row_shl
+    case 0x110: return in_row >= n ? lane - n : -1;      // row_shr
+    case 0x120: return row | ((in_row - n) & 15);        // row_ror
+    case 0x150: return row | n;                          // row_newbcast
     default: break;
   }
   switch (control) {
-    case 0x130: return lane < 63 ? lane + 1 : -1;               // wave_shl:1
-    case 0x134: return (lane + 1) & 63;                         // wave_rol:1
-    case 0x138: return lane - 1;                                // wave_shr:1
-    case 0x13c: return (lane - 1) & 63;                         // wave_ror:1
-    case 0x140: return row | (15 - in_row);                     // row_mirror
-    case 0x141: return (lane & ~7) | (7 - (lane & 7));          // row_half_mirror
-    case 0x142: return row ? row - 1 : -1;                      // row_bcast:15
-    case 0x143: return lane >= 32 ? 31 : -1;                    // row_bcast:31
+    case 0x130: return lane < 63 ? lane + 1 : -1;       // wave_shl:1
+    case 0x134: return (lane + 1) & 63;                 // wave_rol:1
+    case 0x138: return lane - 1;                        // wave_shr:1
+    case 0x13c: return (lane - 1) & 63;                 // wave_ror:1
+    case 0x140: return row | (15 - in_row);             // row_mirror
+    case 0x141: return (lane & ~7) | (7 - (lane & 7));  // row_half_mirror
+    case 0x142: return row ? row - 1 : -1;              // row_bcast:15
+    case 0x143: return lane >= 32 ? 31 : -1;            // row_bcast:31
     default: return -2;
   }
 }

@@ -119,8 +119,7 @@ u64 undefined_scalar64(const Wave& w, const Operand& operand) {
     return undefined_scalar(w, operand);
   }
   if (operand.count == 1) return w.scalar_undefined[operand.first];
-  return w.scalar_undefined[operand.first] |
-         u64{w.scalar_undefined[operand.first + 1]} << 32;
+  return w.scalar_undefined[operand.first] | u64{w.scalar_undefined[operand.first + 1]} << 32;
 }
 
 void set_undefined_scalar(Wave& w, const Operand& operand, u32 bits) {
@@ -128,8 +127,10 @@ void set_undefined_scalar(Wave& w, const Operand& operand, u32 bits) {
   const u32 first = operand.first;
   w.scalar_undefined[first] = bits;
   const u64 bit = u64{1} << (first & 63);
-  if (bits) w.scalar_dirty[first >> 6] |= bit;
-  else w.scalar_dirty[first >> 6] &= ~bit;
+  if (bits)
+    w.scalar_dirty[first >> 6] |= bit;
+  else
+    w.scalar_dirty[first >> 6] &= ~bit;
 }
 
 void set_undefined_scalar64(Wave& w, const Operand& operand, u64 bits) {
@@ -198,8 +199,10 @@ void set_undefined(Wave& w, u32 first, u32 words, u64 mask, const u32* u) {
     u32* bits = undefined_row(w, r);
     if (!was) fill(bits, 0);
     blend(bits, u ? u + 64 * i : kZeroRows[0].lane, mask);
-    if (nonzero_mask(bits)) w.dirty.set(r);
-    else w.dirty.reset(r);
+    if (nonzero_mask(bits))
+      w.dirty.set(r);
+    else
+      w.dirty.reset(r);
   }
 }
 
@@ -245,7 +248,9 @@ const u32* flush(const u32* s, u32* d) {
   return d;
 }
 
-bool is_half_type(Type type) { return type == Type::f16 || type == Type::b16 || type == Type::bf16; }
+bool is_half_type(Type type) {
+  return type == Type::f16 || type == Type::b16 || type == Type::bf16;
+}
 
 Operand indexed(const Wave& w, const Operand& operand, u32 bit) {
   Operand moved = operand;
@@ -262,8 +267,8 @@ void load_source(Wave& w, const Instruction& in, Sources& s, u32 i) {
   const bool packed = in.opcode->flags & kPacked;
   Row* scratch = s.scratch[i];
   s.row[i] = source_rows(w, operand, words, scratch);
-  s.undefined[i] = s.dirty ? undefined_rows(w, operand, words, s.undefined_scratch[i])
-                           : kZeroRows[0].lane;
+  s.undefined[i] =
+      s.dirty ? undefined_rows(w, operand, words, s.undefined_scratch[i]) : kZeroRows[0].lane;
   Row moved[2], moved_undefined[2];
   if (in.dpp.used && i == 0) {
     s.mask = move_lanes(w, in, s.row[0], words, moved);
@@ -280,8 +285,8 @@ void load_source(Wave& w, const Instruction& in, Sources& s, u32 i) {
     Operand zero = operand;
     zero.sign_extend = false;
     if (s.dirty) {
-      s.undefined[i] = select(zero, in.sdwa.source[i], s.undefined[i],
-                              s.undefined_scratch[i][0].lane);
+      s.undefined[i] =
+          select(zero, in.sdwa.source[i], s.undefined[i], s.undefined_scratch[i][0].lane);
     }
   }
   if (!packed && is_half_type(type) && in.op_sel >> i & 1) {
@@ -345,10 +350,12 @@ void place(const Instruction& in, const u32* old, u32* d) {
   const u32 mask = ((1u << bits) - 1) << shift;
   for (u32 i = 0; i < 64; ++i) {
     const u32 value = d[i] << shift & mask;
-    if (in.sdwa.unused == 2) d[i] = (old[i] & ~mask) | value;
+    if (in.sdwa.unused == 2)
+      d[i] = (old[i] & ~mask) | value;
     else if (in.sdwa.unused == 1) {
       d[i] = static_cast<u32>(static_cast<i32>(d[i] << (32 - bits)) >> (32 - bits)) << shift;
-    } else d[i] = value;
+    } else
+      d[i] = value;
   }
 }
 
@@ -386,16 +393,22 @@ void store_result(Wave& w, const Instruction& in, const Operand& dst, u32 words,
       u32* old = undefined_row(w, to.first);
       if (!w.dirty.test(to.first)) fill(old, 0);
       std::memcpy(bits[0].lane, undefined ? undefined : kZeroRows[0].lane, sizeof(Row));
-      if (in.sdwa.used) place(in, old, bits[0].lane);
-      else merge_half(in, old, bits[0].lane);
+      if (in.sdwa.used)
+        place(in, old, bits[0].lane);
+      else
+        merge_half(in, old, bits[0].lane);
       undefined = bits[0].lane;
     }
-    if (in.sdwa.used) place(in, d, result[0].lane);
-    else merge_half(in, d, result[0].lane);
+    if (in.sdwa.used)
+      place(in, d, result[0].lane);
+    else
+      merge_half(in, d, result[0].lane);
   }
   for (u32 k = 0; k < words; ++k) {
-    if (mask == ~u64{0}) std::memcpy(d + 64 * k, result[k].lane, sizeof(Row));
-    else blend(d + 64 * k, result[k].lane, mask);
+    if (mask == ~u64{0})
+      std::memcpy(d + 64 * k, result[k].lane, sizeof(Row));
+    else
+      blend(d + 64 * k, result[k].lane, mask);
   }
   if (w.track) set_undefined(w, to.first, words, mask, undefined);
 }
@@ -405,8 +418,8 @@ void spread(const Instruction& in, const Sources& s, u32* d, u32 words) {
   std::memset(d, 0, sizeof(Row));
   for (u32 k = 0; k < in.sources && k < 4; ++k) {
     for (u32 word = 0; word < in.opcode->src_words[k]; ++word) {
-      const u32* u = s.undefined[k] == kZeroRows[0].lane ? kZeroRows[0].lane
-                                                         : s.undefined[k] + 64 * word;
+      const u32* u =
+          s.undefined[k] == kZeroRows[0].lane ? kZeroRows[0].lane : s.undefined[k] + 64 * word;
       for (u32 i = 0; i < 64; ++i) d[i] |= u[i];
     }
   }
@@ -438,8 +451,10 @@ void run_lanes_slowly(Wave& w, const Instruction& in, bool dirty) {
   const u32 words = in.opcode->dst_words;
   Row undefined[2];
   if (dirty) {
-    if (in.opcode->shadow) in.opcode->shadow(undefined[0].lane, s.row, s.undefined, context);
-    else spread(in, s, undefined[0].lane, words);
+    if (in.opcode->shadow)
+      in.opcode->shadow(undefined[0].lane, s.row, s.undefined, context);
+    else
+      spread(in, s, undefined[0].lane, words);
     if (!in.opcode->shadow && in.opcode->flags & kReadsDst) {
       const u32* u = s.undefined[in.sources];
       for (u32 i = 0; i < 64; ++i) undefined[0].lane[i] |= u[i] ? ~0u : 0;

@@ -171,6 +171,7 @@ void run_permute(Wave& w, const Instruction& in) {
   }
   blend(row(w, first), result.lane, exec);
   if (w.track) set_undefined(w, first, 1, exec, dirty ? undefined.lane : nullptr);
+  w.group->access_cycles = 2;  // half of the lanes in each
   count_access(w, in, {static_cast<u16>(first), 1}, nullptr, 0);
 }
 
@@ -194,6 +195,7 @@ void run_swizzle(Wave& w, const Instruction& in) {
   }
   blend(row(w, first), result.lane, exec);
   if (w.track) set_undefined(w, first, 1, exec, dirty ? undefined.lane : nullptr);
+  w.group->access_cycles = 2;  // half of the lanes in each
   count_access(w, in, {static_cast<u16>(first), 1}, nullptr, 0);
 }
 

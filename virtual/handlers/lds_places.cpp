@@ -74,8 +74,7 @@ bool note_read(Lds& lds, Epoch e, u32 at) {
   using R = Records<kBytes>;
   using Vector = typename R::Vector;
   const Vector writer = R::load(lds.writer.get() + at), reader = R::load(lds.reader.get() + at);
-  const Vector conflict =
-      R::others(writer, e) | static_cast<Vector>(writer == Lds::kUnderWay);
+  const Vector conflict = R::others(writer, e) | static_cast<Vector>(writer == Lds::kUnderWay);
   if (R::any(conflict)) return false;
   const Vector shared = R::others(reader, e);
   const u16 several = static_cast<u16>(e.base + Lds::kSeveral);
@@ -89,8 +88,8 @@ bool note_write(Lds& lds, Epoch e, u32 at) {
   using R = Records<kBytes>;
   using Vector = typename R::Vector;
   const Vector writer = R::load(lds.writer.get() + at), reader = R::load(lds.reader.get() + at);
-  const Vector conflict = R::others(writer, e) | R::others(reader, e) |
-                          static_cast<Vector>(writer == Lds::kUnderWay);
+  const Vector conflict =
+      R::others(writer, e) | R::others(reader, e) | static_cast<Vector>(writer == Lds::kUnderWay);
   if (R::any(conflict)) return false;
   R::store(lds.writer.get() + at, Vector{} + e.mine);
   return true;
@@ -152,6 +151,10 @@ void place_lds(Wave& w, const Instruction& in, const u32* address, u64 mask, u32
   });
   places.shadowed |= mask != 0;
   if (lds.races) check_races(w, in, address, mask, bytes, access);
+  if (w.group->trace) {
+    w.group->access_cycles +=
+        lds_cycles(w.group->state.target, address, mask, bytes, access != Access::load);
+  }
 }
 
 void copy_to_lds(Wave& w, const Instruction& in, const Places& places, u32 bytes) {
@@ -171,7 +174,8 @@ void copy_to_lds(Wave& w, const Instruction& in, const Places& places, u32 bytes
     std::memcpy(to.data[lane], value, stride);
     if (!w.track) return;
     if (const u8* shadow = places.shadow[lane]) {
-      for (u32 i = 0; i < bytes; ++i) undefined[i] = shadow[i] ^ (places.inverted >> lane & 1 ? 0xff : 0);
+      for (u32 i = 0; i < bytes; ++i)
+        undefined[i] = shadow[i] ^ (places.inverted >> lane & 1 ? 0xff : 0);
     }
     std::memcpy(to.shadow[lane], undefined, stride);
   });

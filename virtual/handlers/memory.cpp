@@ -44,6 +44,7 @@ void place_global(Wave& w, const Instruction& in, const u64* address, u64 mask, 
   places.mask = mask;
   if (!mask) return;
   Workgroup& group = *w.group;
+  if (group.trace) group.access_cycles += memory_cycles(address, mask, bytes);
   const Range range = range_of(address, mask);
   const Allocation* all = group.find(range.low, range.high - range.low + bytes);
   const bool writes = access != Access::load;

@@ -95,8 +95,10 @@ struct Shape {
   }
   // Bits of a register word that are stored.
   static constexpr u32 stored_bits() {
-    if constexpr (kBytes >= 4) return ~0u;
-    else return ((1u << 8 * kBytes) - 1) << (kHalf == 2 ? 16 : 0);
+    if constexpr (kBytes >= 4)
+      return ~0u;
+    else
+      return ((1u << 8 * kBytes) - 1) << (kHalf == 2 ? 16 : 0);
   }
 };
 
@@ -131,8 +133,10 @@ void load_undefined(Wave& w, u32 first, const Places& places) {
   const bool was = S::keeps && w.dirty.test(first);
   if (!dirty && !was) return set_undefined(w, first, S::words, places.mask, nullptr);
   Row bits[S::words];
-  if (was) std::memcpy(bits[0].lane, undefined_row(w, first), sizeof(Row));
-  else std::memset(bits, 0, sizeof(bits));
+  if (was)
+    std::memcpy(bits[0].lane, undefined_row(w, first), sizeof(Row));
+  else
+    std::memset(bits, 0, sizeof(bits));
   for_lanes(places.mask, [&](u32 lane) {
     u8 undefined[16] = {};
     const u8 flip = places.inverted >> lane & 1 ? 0xff : 0;

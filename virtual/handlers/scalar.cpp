@@ -9,26 +9,34 @@ namespace {
 
 template <class T>
 T read(const Wave& w, const Operand& operand) {
-  if constexpr (sizeof(T) == 8) return static_cast<T>(read_scalar64(w, operand));
-  else return static_cast<T>(read_scalar(w, operand));
+  if constexpr (sizeof(T) == 8)
+    return static_cast<T>(read_scalar64(w, operand));
+  else
+    return static_cast<T>(read_scalar(w, operand));
 }
 
 template <class T>
 std::make_unsigned_t<T> read_undefined(const Wave& w, const Operand& operand) {
-  if constexpr (sizeof(T) == 8) return undefined_scalar64(w, operand);
-  else return undefined_scalar(w, operand);
+  if constexpr (sizeof(T) == 8)
+    return undefined_scalar64(w, operand);
+  else
+    return undefined_scalar(w, operand);
 }
 
 template <class T>
 void write(Wave& w, const Operand& operand, T value) {
-  if constexpr (sizeof(T) == 8) write_scalar64(w, operand, static_cast<u64>(value));
-  else write_scalar(w, operand, static_cast<u32>(value));
+  if constexpr (sizeof(T) == 8)
+    write_scalar64(w, operand, static_cast<u64>(value));
+  else
+    write_scalar(w, operand, static_cast<u32>(value));
 }
 
 template <class T>
 void write_undefined(Wave& w, const Operand& operand, T bits) {
-  if constexpr (sizeof(T) == 8) set_undefined_scalar64(w, operand, bits);
-  else set_undefined_scalar(w, operand, bits);
+  if constexpr (sizeof(T) == 8)
+    set_undefined_scalar64(w, operand, bits);
+  else
+    set_undefined_scalar(w, operand, bits);
 }
 
 bool is_exec(const Operand& operand) { return operand.is_scalar() && operand.first >= kExec; }
@@ -154,26 +162,30 @@ void add_compare(std::string_view name, F) {
 void register_moves() {
   add<Spread::xor_>("s_mov_b32", [](u32 a, bool&) { return a; }, 0);
   add<Spread::xor_>("s_mov_b64", [](u64 a, bool&) { return a; }, 0);
-  add<Spread::xor_>("s_movk_i32",
-                    [](u32 a, bool&) { return static_cast<u32>(i32{static_cast<i16>(a)}); }, 0);
+  add<Spread::xor_>(
+      "s_movk_i32", [](u32 a, bool&) { return static_cast<u32>(i32{static_cast<i16>(a)}); }, 0);
   add<Spread::xor_>("s_not_b32", [](u32 a, bool& scc) { return scc = ~a != 0, ~a; });
   add<Spread::xor_>("s_not_b64", [](u64 a, bool& scc) { return scc = ~a != 0, ~a; });
-  add("s_brev_b32",
+  add(
+      "s_brev_b32",
       [](u32 a, bool&) {
         u32 r = 0;
         for (u32 i = 0; i < 32; ++i) r |= (a >> i & 1) << (31 - i);
         return r;
-      }, 0);
-  add("s_brev_b64",
+      },
+      0);
+  add(
+      "s_brev_b64",
       [](u64 a, bool&) {
         u64 r = 0;
         for (u32 i = 0; i < 64; ++i) r |= (a >> i & 1) << (63 - i);
         return r;
-      }, 0);
-  add<Spread::xor_>("s_sext_i32_i8",
-                    [](u32 a, bool&) { return static_cast<u32>(i32{static_cast<i8>(a)}); }, 0);
-  add<Spread::xor_>("s_sext_i32_i16",
-                    [](u32 a, bool&) { return static_cast<u32>(i32{static_cast<i16>(a)}); }, 0);
+      },
+      0);
+  add<Spread::xor_>(
+      "s_sext_i32_i8", [](u32 a, bool&) { return static_cast<u32>(i32{static_cast<i8>(a)}); }, 0);
+  add<Spread::xor_>(
+      "s_sext_i32_i16", [](u32 a, bool&) { return static_cast<u32>(i32{static_cast<i16>(a)}); }, 0);
   add("s_abs_i32", [](u32 a, bool& scc) {
     const u32 r = static_cast<i32>(a) < 0 ? 0 - a : a;
     scc = r != 0;
@@ -182,84 +194,232 @@ void register_moves() {
 }
 
 template <class T>
-u32 population(T a) { return static_cast<u32>(std::popcount(a)); }
+u32 population(T a) {
+  return static_cast<u32>(std::popcount(a));
+}
 
 void register_bit_counts() {
-  add("s_bcnt0_i32_b32", [](u32 a, bool& s) { const u32 r = population(~a); return s = r != 0, r; });
-  add("s_bcnt0_i32_b64", [](u64 a, bool& s) { const u32 r = population(~a); return s = r != 0, r; });
-  add("s_bcnt1_i32_b32", [](u32 a, bool& s) { const u32 r = population(a); return s = r != 0, r; });
-  add("s_bcnt1_i32_b64", [](u64 a, bool& s) { const u32 r = population(a); return s = r != 0, r; });
-  add("s_ff0_i32_b32", [](u32 a, bool&) { return ~a ? static_cast<u32>(std::countr_one(a)) : ~0u; }, 0);
-  add("s_ff0_i32_b64", [](u64 a, bool&) { return ~a ? static_cast<u32>(std::countr_one(a)) : ~0u; }, 0);
-  add("s_ff1_i32_b32", [](u32 a, bool&) { return a ? static_cast<u32>(std::countr_zero(a)) : ~0u; }, 0);
-  add("s_ff1_i32_b64", [](u64 a, bool&) { return a ? static_cast<u32>(std::countr_zero(a)) : ~0u; }, 0);
-  add("s_flbit_i32_b32", [](u32 a, bool&) { return a ? static_cast<u32>(std::countl_zero(a)) : ~0u; }, 0);
-  add("s_flbit_i32_b64", [](u64 a, bool&) { return a ? static_cast<u32>(std::countl_zero(a)) : ~0u; }, 0);
-  add("s_flbit_i32", [](u32 a, bool&) {
-    const u32 x = a ^ (0 - (a >> 31));
-    return x ? static_cast<u32>(std::countl_zero(x)) : ~0u;
-  }, 0);
-  add("s_flbit_i32_i64", [](u64 a, bool&) {
-    const u64 x = a ^ (0 - (a >> 63));
-    return x ? static_cast<u32>(std::countl_zero(x)) : ~0u;
-  }, 0);
-  add("s_bitreplicate_b64_b32", [](u32 a, bool&) {
-    u64 r = 0;
-    for (u32 i = 0; i < 32; ++i) r |= u64{3 * (a >> i & 1)} << 2 * i;
-    return r;
-  }, 0);
+  add("s_bcnt0_i32_b32", [](u32 a, bool& s) {
+    const u32 r = population(~a);
+    return s = r != 0, r;
+  });
+  add("s_bcnt0_i32_b64", [](u64 a, bool& s) {
+    const u32 r = population(~a);
+    return s = r != 0, r;
+  });
+  add("s_bcnt1_i32_b32", [](u32 a, bool& s) {
+    const u32 r = population(a);
+    return s = r != 0, r;
+  });
+  add("s_bcnt1_i32_b64", [](u64 a, bool& s) {
+    const u32 r = population(a);
+    return s = r != 0, r;
+  });
+  add(
+      "s_ff0_i32_b32", [](u32 a, bool&) { return ~a ? static_cast<u32>(std::countr_one(a)) : ~0u; },
+      0);
+  add(
+      "s_ff0_i32_b64", [](u64 a, bool&) { return ~a ? static_cast<u32>(std::countr_one(a)) : ~0u; },
+      0);
+  add(
+      "s_ff1_i32_b32", [](u32 a, bool&) { return a ? static_cast<u32>(std::countr_zero(a)) : ~0u; },
+      0);
+  add(
+      "s_ff1_i32_b64", [](u64 a, bool&) { return a ? static_cast<u32>(std::countr_zero(a)) : ~0u; },
+      0);
+  add(
+      "s_flbit_i32_b32",
+      [](u32 a, bool&) { return a ? static_cast<u32>(std::countl_zero(a)) : ~0u; }, 0);
+  add(
+      "s_flbit_i32_b64",
+      [](u64 a, bool&) { return a ? static_cast<u32>(std::countl_zero(a)) : ~0u; }, 0);
+  add(
+      "s_flbit_i32",
+      [](u32 a, bool&) {
+        const u32 x = a ^ (0 - (a >> 31));
+        return x ? static_cast<u32>(std::countl_zero(x)) : ~0u;
+      },
+      0);
+  add(
+      "s_flbit_i32_i64",
+      [](u64 a, bool&) {
+        const u64 x = a ^ (0 - (a >> 63));
+        return x ? static_cast<u32>(std::countl_zero(x)) : ~0u;
+      },
+      0);
+  add(
+      "s_bitreplicate_b64_b32",
+      [](u32 a, bool&) {
+        u64 r = 0;
+        for (u32 i = 0; i < 32; ++i) r |= u64{3 * (a >> i & 1)} << 2 * i;
+        return r;
+      },
+      0);
 }
 
 void register_arithmetic() {
-  add("s_add_u32", [](u32 a, u32 b, bool& s) { const u64 r = u64{a} + b; s = r >> 32; return static_cast<u32>(r); });
-  add("s_sub_u32", [](u32 a, u32 b, bool& s) { s = b > a; return a - b; });
-  add("s_addc_u32", [](u32 a, u32 b, bool& s) { const u64 r = u64{a} + b + s; s = r >> 32; return static_cast<u32>(r); },
+  add("s_add_u32", [](u32 a, u32 b, bool& s) {
+    const u64 r = u64{a} + b;
+    s = r >> 32;
+    return static_cast<u32>(r);
+  });
+  add("s_sub_u32", [](u32 a, u32 b, bool& s) {
+    s = b > a;
+    return a - b;
+  });
+  add(
+      "s_addc_u32",
+      [](u32 a, u32 b, bool& s) {
+        const u64 r = u64{a} + b + s;
+        s = r >> 32;
+        return static_cast<u32>(r);
+      },
       kWritesScc | kReadsScc);
-  add("s_subb_u32", [](u32 a, u32 b, bool& s) { const u64 r = u64{a} - b - s; s = r >> 32 & 1; return static_cast<u32>(r); },
+  add(
+      "s_subb_u32",
+      [](u32 a, u32 b, bool& s) {
+        const u64 r = u64{a} - b - s;
+        s = r >> 32 & 1;
+        return static_cast<u32>(r);
+      },
       kWritesScc | kReadsScc);
   // SCC is signed overflow.
-  add("s_add_i32", [](u32 a, u32 b, bool& s) { const u32 r = a + b; s = ~(a ^ b) & (a ^ r) & 1u << 31; return r; });
-  add("s_sub_i32", [](u32 a, u32 b, bool& s) { const u32 r = a - b; s = (a ^ b) & (a ^ r) & 1u << 31; return r; });
+  add("s_add_i32", [](u32 a, u32 b, bool& s) {
+    const u32 r = a + b;
+    s = ~(a ^ b) & (a ^ r) & 1u << 31;
+    return r;
+  });
+  add("s_sub_i32", [](u32 a, u32 b, bool& s) {
+    const u32 r = a - b;
+    s = (a ^ b) & (a ^ r) & 1u << 31;
+    return r;
+  });
   add("s_mul_i32", [](u32 a, u32 b, bool&) { return a * b; }, 0);
   add("s_mul_hi_u32", [](u32 a, u32 b, bool&) { return static_cast<u32>(u64{a} * b >> 32); }, 0);
-  add("s_mul_hi_i32", [](i32 a, i32 b, bool&) { return static_cast<u32>(static_cast<u64>(i64{a} * b) >> 32); }, 0);
-  add("s_min_i32", [](i32 a, i32 b, bool& s) { s = a < b; return s ? a : b; });
-  add("s_max_i32", [](i32 a, i32 b, bool& s) { s = a > b; return s ? a : b; });
-  add("s_min_u32", [](u32 a, u32 b, bool& s) { s = a < b; return s ? a : b; });
-  add("s_max_u32", [](u32 a, u32 b, bool& s) { s = a > b; return s ? a : b; });
+  add(
+      "s_mul_hi_i32",
+      [](i32 a, i32 b, bool&) { return static_cast<u32>(static_cast<u64>(i64{a} * b) >> 32); }, 0);
+  add("s_min_i32", [](i32 a, i32 b, bool& s) {
+    s = a < b;
+    return s ? a : b;
+  });
+  add("s_max_i32", [](i32 a, i32 b, bool& s) {
+    s = a > b;
+    return s ? a : b;
+  });
+  add("s_min_u32", [](u32 a, u32 b, bool& s) {
+    s = a < b;
+    return s ? a : b;
+  });
+  add("s_max_u32", [](u32 a, u32 b, bool& s) {
+    s = a > b;
+    return s ? a : b;
+  });
   add("s_absdiff_i32", [](u32 a, u32 b, bool& s) {
     const u32 d = a - b;
     const u32 r = static_cast<i32>(d) < 0 ? 0 - d : d;
     s = r != 0;
     return r;
   });
-  add("s_lshl1_add_u32", [](u32 a, u32 b, bool& s) { const u64 r = (u64{a} << 1) + b; s = r >> 32; return static_cast<u32>(r); });
-  add("s_lshl2_add_u32", [](u32 a, u32 b, bool& s) { const u64 r = (u64{a} << 2) + b; s = r >> 32; return static_cast<u32>(r); });
-  add("s_lshl3_add_u32", [](u32 a, u32 b, bool& s) { const u64 r = (u64{a} << 3) + b; s = r >> 32; return static_cast<u32>(r); });
-  add("s_lshl4_add_u32", [](u32 a, u32 b, bool& s) { const u64 r = (u64{a} << 4) + b; s = r >> 32; return static_cast<u32>(r); });
+  add("s_lshl1_add_u32", [](u32 a, u32 b, bool& s) {
+    const u64 r = (u64{a} << 1) + b;
+    s = r >> 32;
+    return static_cast<u32>(r);
+  });
+  add("s_lshl2_add_u32", [](u32 a, u32 b, bool& s) {
+    const u64 r = (u64{a} << 2) + b;
+    s = r >> 32;
+    return static_cast<u32>(r);
+  });
+  add("s_lshl3_add_u32", [](u32 a, u32 b, bool& s) {
+    const u64 r = (u64{a} << 3) + b;
+    s = r >> 32;
+    return static_cast<u32>(r);
+  });
+  add("s_lshl4_add_u32", [](u32 a, u32 b, bool& s) {
+    const u64 r = (u64{a} << 4) + b;
+    s = r >> 32;
+    return static_cast<u32>(r);
+  });
 }
 
 template <class T>
 void register_logic(std::string_view and_name, std::string_view or_name, std::string_view xor_name,
                     std::string_view andn2, std::string_view orn2, std::string_view nand,
                     std::string_view nor, std::string_view xnor) {
-  add<Spread::and_>(and_name, [](T a, T b, bool& s) { const T r = a & b; s = r != 0; return r; });
-  add<Spread::or_>(or_name, [](T a, T b, bool& s) { const T r = a | b; s = r != 0; return r; });
-  add<Spread::xor_>(xor_name, [](T a, T b, bool& s) { const T r = a ^ b; s = r != 0; return r; });
-  add<Spread::andn2>(andn2, [](T a, T b, bool& s) { const T r = a & ~b; s = r != 0; return r; });
-  add<Spread::orn2>(orn2, [](T a, T b, bool& s) { const T r = a | ~b; s = r != 0; return r; });
-  add<Spread::and_>(nand, [](T a, T b, bool& s) { const T r = ~(a & b); s = r != 0; return r; });
-  add<Spread::or_>(nor, [](T a, T b, bool& s) { const T r = ~(a | b); s = r != 0; return r; });
-  add<Spread::xor_>(xnor, [](T a, T b, bool& s) { const T r = ~(a ^ b); s = r != 0; return r; });
+  add<Spread::and_>(and_name, [](T a, T b, bool& s) {
+    const T r = a & b;
+    s = r != 0;
+    return r;
+  });
+  add<Spread::or_>(or_name, [](T a, T b, bool& s) {
+    const T r = a | b;
+    s = r != 0;
+    return r;
+  });
+  add<Spread::xor_>(xor_name, [](T a, T b, bool& s) {
+    const T r = a ^ b;
+    s = r != 0;
+    return r;
+  });
+  add<Spread::andn2>(andn2, [](T a, T b, bool& s) {
+    const T r = a & ~b;
+    s = r != 0;
+    return r;
+  });
+  add<Spread::orn2>(orn2, [](T a, T b, bool& s) {
+    const T r = a | ~b;
+    s = r != 0;
+    return r;
+  });
+  add<Spread::and_>(nand, [](T a, T b, bool& s) {
+    const T r = ~(a & b);
+    s = r != 0;
+    return r;
+  });
+  add<Spread::or_>(nor, [](T a, T b, bool& s) {
+    const T r = ~(a | b);
+    s = r != 0;
+    return r;
+  });
+  add<Spread::xor_>(xnor, [](T a, T b, bool& s) {
+    const T r = ~(a ^ b);
+    s = r != 0;
+    return r;
+  });
 }
 
 void register_shifts() {
-  add<Spread::shift>("s_lshl_b32", [](u32 a, u32 b, bool& s) { const u32 r = a << (b & 31); s = r != 0; return r; });
-  add<Spread::shift>("s_lshl_b64", [](u64 a, u32 b, bool& s) { const u64 r = a << (b & 63); s = r != 0; return r; });
-  add<Spread::shift>("s_lshr_b32", [](u32 a, u32 b, bool& s) { const u32 r = a >> (b & 31); s = r != 0; return r; });
-  add<Spread::shift>("s_lshr_b64", [](u64 a, u32 b, bool& s) { const u64 r = a >> (b & 63); s = r != 0; return r; });
-  add<Spread::shift>("s_ashr_i32", [](i32 a, u32 b, bool& s) { const i32 r = a >> (b & 31); s = r != 0; return r; });
-  add<Spread::shift>("s_ashr_i64", [](i64 a, u32 b, bool& s) { const i64 r = a >> (b & 63); s = r != 0; return r; });
+  add<Spread::shift>("s_lshl_b32", [](u32 a, u32 b, bool& s) {
+    const u32 r = a << (b & 31);
+    s = r != 0;
+    return r;
+  });
+  add<Spread::shift>("s_lshl_b64", [](u64 a, u32 b, bool& s) {
+    const u64 r = a << (b & 63);
+    s = r != 0;
+    return r;
+  });
+  add<Spread::shift>("s_lshr_b32", [](u32 a, u32 b, bool& s) {
+    const u32 r = a >> (b & 31);
+    s = r != 0;
+    return r;
+  });
+  add<Spread::shift>("s_lshr_b64", [](u64 a, u32 b, bool& s) {
+    const u64 r = a >> (b & 63);
+    s = r != 0;
+    return r;
+  });
+  add<Spread::shift>("s_ashr_i32", [](i32 a, u32 b, bool& s) {
+    const i32 r = a >> (b & 31);
+    s = r != 0;
+    return r;
+  });
+  add<Spread::shift>("s_ashr_i64", [](i64 a, u32 b, bool& s) {
+    const i64 r = a >> (b & 63);
+    s = r != 0;
+    return r;
+  });
   add("s_bfm_b32", [](u32 a, u32 b, bool&) { return ((1u << (a & 31)) - 1) << (b & 31); }, 0);
   add("s_bfm_b64", [](u32 a, u32 b, bool&) { return ((u64{1} << (a & 63)) - 1) << (b & 63); }, 0);
   // Source 1: offset in bits 5:0, width in bits 22:16.
@@ -322,12 +482,18 @@ void register_compares() {
   // SOPK: the 16 bits are sign-extended for _i32 and zero-extended for _u32.
   const auto k = [](u32 b) { return i32{static_cast<i16>(b)}; };
   (void)k;
-  add_compare("s_cmpk_eq_i32", [](i32 a, u32 b, bool& s) { return s = a == static_cast<i16>(b), a; });
-  add_compare("s_cmpk_lg_i32", [](i32 a, u32 b, bool& s) { return s = a != static_cast<i16>(b), a; });
-  add_compare("s_cmpk_gt_i32", [](i32 a, u32 b, bool& s) { return s = a > static_cast<i16>(b), a; });
-  add_compare("s_cmpk_ge_i32", [](i32 a, u32 b, bool& s) { return s = a >= static_cast<i16>(b), a; });
-  add_compare("s_cmpk_lt_i32", [](i32 a, u32 b, bool& s) { return s = a < static_cast<i16>(b), a; });
-  add_compare("s_cmpk_le_i32", [](i32 a, u32 b, bool& s) { return s = a <= static_cast<i16>(b), a; });
+  add_compare("s_cmpk_eq_i32",
+              [](i32 a, u32 b, bool& s) { return s = a == static_cast<i16>(b), a; });
+  add_compare("s_cmpk_lg_i32",
+              [](i32 a, u32 b, bool& s) { return s = a != static_cast<i16>(b), a; });
+  add_compare("s_cmpk_gt_i32",
+              [](i32 a, u32 b, bool& s) { return s = a > static_cast<i16>(b), a; });
+  add_compare("s_cmpk_ge_i32",
+              [](i32 a, u32 b, bool& s) { return s = a >= static_cast<i16>(b), a; });
+  add_compare("s_cmpk_lt_i32",
+              [](i32 a, u32 b, bool& s) { return s = a < static_cast<i16>(b), a; });
+  add_compare("s_cmpk_le_i32",
+              [](i32 a, u32 b, bool& s) { return s = a <= static_cast<i16>(b), a; });
   add_compare("s_cmpk_eq_u32", [](u32 a, u32 b, bool& s) { return s = a == (b & 0xffff), a; });
   add_compare("s_cmpk_lg_u32", [](u32 a, u32 b, bool& s) { return s = a != (b & 0xffff), a; });
   add_compare("s_cmpk_gt_u32", [](u32 a, u32 b, bool& s) { return s = a > (b & 0xffff), a; });

@@ -27,7 +27,8 @@ void load_scalars(Wave& w, const Instruction& in, u64 address, u32 words) {
     if (w.track) set_undefined_scalar(w, to, undefined[i]);
   }
   InFlight entry{.kind = InFlight::Kind::scalar_load, .instruction = &in};
-  for (u32 i = first; i < first + words && i < 128; ++i) entry.scalars[i >> 6] |= u64{1} << (i & 63);
+  for (u32 i = first; i < first + words && i < 128; ++i)
+    entry.scalars[i >> 6] |= u64{1} << (i & 63);
   push_lgkm(w, entry);
 }
 

@@ -7,8 +7,10 @@ namespace {
 
 void set_all_undefined(Wave& w, const Instruction& in, bool undefined) {
   if (!w.track) return;
-  if (in.dst().count == 2) set_undefined_scalar64(w, in.dst(), undefined ? ~u64{0} : 0);
-  else set_undefined_scalar(w, in.dst(), undefined ? ~0u : 0);
+  if (in.dst().count == 2)
+    set_undefined_scalar64(w, in.dst(), undefined ? ~u64{0} : 0);
+  else
+    set_undefined_scalar(w, in.dst(), undefined ? ~0u : 0);
 }
 
 // D = EXEC; EXEC = f(source, EXEC); SCC = EXEC != 0.

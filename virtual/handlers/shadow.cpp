@@ -104,8 +104,10 @@ void shadow_perm(u32* d, const u32* const* s, const u32* const* u, const LaneCon
     for (u32 k = 0; k < 4; ++k) {
       const u32 selector = s[2][i] >> 8 * k & 0xff;
       u32 byte = 0;
-      if (selector < 8) byte = both >> 8 * selector & 0xff;
-      else if (selector < 12) byte = both >> (16 * (selector - 8) + 15) & 1 ? 0xff : 0;
+      if (selector < 8)
+        byte = both >> 8 * selector & 0xff;
+      else if (selector < 12)
+        byte = both >> (16 * (selector - 8) + 15) & 1 ? 0xff : 0;
       bits |= byte << 8 * k;
     }
     d[i] = whole(u[2][i], bits);

@@ -60,18 +60,19 @@ void register_float_compares(const char* type) {
   register_compare("tru_", type, [](T, T) { return true; });
 }
 
-// "CDNA3 ISA", V_CMP_CLASS: bits 0 signaling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4 -denormal, 5 -0,
-// 6 +0, 7 +denormal, 8 +normal, 9 +inf.
+// "CDNA3 ISA", V_CMP_CLASS: bits 0 signaling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4 -denormal, 5
+// -0, 6 +0, 7 +denormal, 8 +normal, 9 +inf.
 template <u32 kExponentBits, u32 kMantissaBits, class Word>
 bool is_class(Word bits, u32 classes) {
   const Word mantissa = bits & ((Word{1} << kMantissaBits) - 1);
-  const u32 exponent =
-      static_cast<u32>(bits >> kMantissaBits) & ((1u << kExponentBits) - 1);
+  const u32 exponent = static_cast<u32>(bits >> kMantissaBits) & ((1u << kExponentBits) - 1);
   const bool negative = bits >> (kExponentBits + kMantissaBits) & 1;
   u32 index;
   if (exponent == (1u << kExponentBits) - 1) {
-    if (mantissa) index = mantissa >> (kMantissaBits - 1) & 1 ? 1 : 0;
-    else index = negative ? 2 : 9;
+    if (mantissa)
+      index = mantissa >> (kMantissaBits - 1) & 1 ? 1 : 0;
+    else
+      index = negative ? 2 : 9;
   } else if (exponent) {
     index = negative ? 3 : 8;
   } else if (mantissa) {
@@ -83,12 +84,10 @@ bool is_class(Word bits, u32 classes) {
 }
 
 void register_class_compares() {
-  register_compare("class_", "f32", [](float a, u32 b) {
-    return is_class<8, 23>(std::bit_cast<u32>(a), b);
-  });
-  register_compare("class_", "f64", [](double a, u32 b) {
-    return is_class<11, 52>(std::bit_cast<u64>(a), b);
-  });
+  register_compare("class_", "f32",
+                   [](float a, u32 b) { return is_class<8, 23>(std::bit_cast<u32>(a), b); });
+  register_compare("class_", "f64",
+                   [](double a, u32 b) { return is_class<11, 52>(std::bit_cast<u64>(a), b); });
   register_compare("class_", "f16", [](Half a, u32 b) { return is_class<5, 10>(u32{a.bits}, b); });
 }
 
@@ -142,8 +141,10 @@ void select_fast(Wave& w, const Instruction& in) {
   expand_mask(read_scalar64(w, in.src(2)), words);
   for (u32 i = 0; i < 64; ++i) result[i] = (a[i] & ~words[i]) | (b[i] & words[i]);
   const u32 dst = in.dst().first;
-  if (w.exec() == ~u64{0}) std::memcpy(row(w, dst), result, sizeof(Row));
-  else blend(row(w, dst), result, w.exec());
+  if (w.exec() == ~u64{0})
+    std::memcpy(row(w, dst), result, sizeof(Row));
+  else
+    blend(row(w, dst), result, w.exec());
   if (w.track && w.dirty.test(dst)) set_undefined(w, dst, 1, w.exec(), nullptr);
 }
 
@@ -165,8 +166,8 @@ void run_select(Wave& w, const Instruction& in) {
     alignas(64) u32 unknown[64];
     expand_mask(undefined_scalar64(w, in.src(2)), unknown);
     for (u32 i = 0; i < 64; ++i) {
-      undefined.lane[i] = (ua[i] & ~words[i]) | (ub[i] & words[i]) |
-                          (unknown[i] & (ua[i] | ub[i] | (a[i] ^ b[i])));
+      undefined.lane[i] =
+          (ua[i] & ~words[i]) | (ub[i] & words[i]) | (unknown[i] & (ua[i] | ub[i] | (a[i] ^ b[i])));
     }
   }
   store_result(w, in, in.dst(), 1, &result, s.dirty ? undefined.lane : nullptr, s.mask);
@@ -216,8 +217,9 @@ void run_mad64(Wave& w, const Instruction& in) {
   u64 carry = 0;
   for (u32 i = 0; i < 64; ++i) {
     const u64 product =
-        kSigned ? static_cast<u64>(i64{static_cast<i32>(s.row[0][i])} * static_cast<i32>(s.row[1][i]))
-                : u64{s.row[0][i]} * s.row[1][i];
+        kSigned
+            ? static_cast<u64>(i64{static_cast<i32>(s.row[0][i])} * static_cast<i32>(s.row[1][i]))
+            : u64{s.row[0][i]} * s.row[1][i];
     const u64 addend = s.row[2][i] | u64{s.row[2][64 + i]} << 32;
     const u64 sum = product + addend;
     result[0].lane[i] = static_cast<u32>(sum);
@@ -239,8 +241,7 @@ void run_mad64(Wave& w, const Instruction& in) {
   }
   write_scalar64(w, in.operand[1], carry & w.exec());
   if (w.track) {
-    set_undefined_scalar64(w, in.operand[1],
-                           s.dirty ? sign_mask(undefined[1].lane) & w.exec() : 0);
+    set_undefined_scalar64(w, in.operand[1], s.dirty ? sign_mask(undefined[1].lane) & w.exec() : 0);
   }
   store_result(w, in, in.dst(), 2, result, s.dirty ? undefined[0].lane : nullptr, s.mask);
 }

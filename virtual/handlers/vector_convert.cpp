@@ -50,46 +50,53 @@ void register_numbers() {
       ubyte<3>("v_cvt_f32_ubyte3"),
       vector_op("v_cvt_f16_f32", [](float a) { return Half{f16_of_f32(a)}; }),
       vector_op("v_cvt_f32_f16", [](Half a) { return f32_of_f16(a.bits); }),
-      vector_op("v_cvt_f16_u16", [](u16 a) { return Half{v_cvt_f16_u16(a)}; }, 0, shadow_low16),
-      vector_op("v_cvt_f16_i16", [](i16 a) { return Half{v_cvt_f16_i16(a)}; }, 0, shadow_low16),
-      vector_op("v_cvt_u16_f16", [](Half a) { return v_cvt_u16_f16(a.bits); }, 0, shadow_low16),
-      vector_op("v_cvt_i16_f16", [](Half a) { return v_cvt_i16_f16(a.bits); }, 0, shadow_low16),
-      vector_op("v_cvt_norm_i16_f16", [](Half a) { return v_cvt_norm_i16_f16(a.bits); }, 0,
-                shadow_low16),
-      vector_op("v_cvt_norm_u16_f16", [](Half a) { return v_cvt_norm_u16_f16(a.bits); }, 0,
-                shadow_low16),
-      on_gfx950(vector_op("v_cvt_f32_bf16",
-                          [](u16 a) { return f32_of_bf16(a); })),
+      vector_op(
+          "v_cvt_f16_u16", [](u16 a) { return Half{v_cvt_f16_u16(a)}; }, 0, shadow_low16),
+      vector_op(
+          "v_cvt_f16_i16", [](i16 a) { return Half{v_cvt_f16_i16(a)}; }, 0, shadow_low16),
+      vector_op(
+          "v_cvt_u16_f16", [](Half a) { return v_cvt_u16_f16(a.bits); }, 0, shadow_low16),
+      vector_op(
+          "v_cvt_i16_f16", [](Half a) { return v_cvt_i16_f16(a.bits); }, 0, shadow_low16),
+      vector_op(
+          "v_cvt_norm_i16_f16", [](Half a) { return v_cvt_norm_i16_f16(a.bits); }, 0, shadow_low16),
+      vector_op(
+          "v_cvt_norm_u16_f16", [](Half a) { return v_cvt_norm_u16_f16(a.bits); }, 0, shadow_low16),
+      on_gfx950(vector_op("v_cvt_f32_bf16", [](u16 a) { return f32_of_bf16(a); })),
       on_gfx950(vector_op("v_prng_b32", [](u32 a) { return v_prng_b32(a); })));
 }
 
 void register_pairs() {
   register_all(
-      vector_op("v_cvt_pkrtz_f16_f32", [](float a, float b) { return v_cvt_pkrtz_f16_f32(a, b); },
-                0, shadow_pair),
-      on_gfx950(vector_op("v_cvt_pk_f16_f32",
-                          [](float a, float b) { return v_cvt_pk_f16_f32(a, b); }, 0, shadow_pair)),
-      on_gfx950(vector_op("v_cvt_pk_bf16_f32",
-                          [](float a, float b) { return v_cvt_pk_bf16_f32(a, b); }, 0,
-                          shadow_pair)),
-      vector_op("v_pack_b32_f16",
-                [](Half a, Half b) { return v_pack_b32_f16(a.bits, b.bits); }, 0, shadow_pack),
-      vector_op("v_cvt_pknorm_i16_f32", [](float a, float b) { return v_cvt_pknorm_i16_f32(a, b); },
-                0, shadow_pair),
-      vector_op("v_cvt_pknorm_u16_f32", [](float a, float b) { return v_cvt_pknorm_u16_f32(a, b); },
-                0, shadow_pair),
-      vector_op("v_cvt_pknorm_i16_f16",
-                [](Half a, Half b) { return v_cvt_pknorm_i16_f16(a.bits, b.bits); }, 0,
-                shadow_pair),
-      vector_op("v_cvt_pknorm_u16_f16",
-                [](Half a, Half b) { return v_cvt_pknorm_u16_f16(a.bits, b.bits); }, 0,
-                shadow_pair),
-      vector_op("v_cvt_pk_u16_u32", [](u32 a, u32 b) { return v_cvt_pk_u16_u32(a, b); }, 0,
-                shadow_pair),
-      vector_op("v_cvt_pk_i16_i32", [](i32 a, i32 b) { return v_cvt_pk_i16_i32(a, b); }, 0,
-                shadow_pair),
-      vector_op("v_cvt_pk_u8_f32",
-                [](float a, u32 b, u32 c) { return v_cvt_pk_u8_f32(a, b, c); }),
+      vector_op(
+          "v_cvt_pkrtz_f16_f32", [](float a, float b) { return v_cvt_pkrtz_f16_f32(a, b); }, 0,
+          shadow_pair),
+      on_gfx950(vector_op(
+          "v_cvt_pk_f16_f32", [](float a, float b) { return v_cvt_pk_f16_f32(a, b); }, 0,
+          shadow_pair)),
+      on_gfx950(vector_op(
+          "v_cvt_pk_bf16_f32", [](float a, float b) { return v_cvt_pk_bf16_f32(a, b); }, 0,
+          shadow_pair)),
+      vector_op(
+          "v_pack_b32_f16", [](Half a, Half b) { return v_pack_b32_f16(a.bits, b.bits); }, 0,
+          shadow_pack),
+      vector_op(
+          "v_cvt_pknorm_i16_f32", [](float a, float b) { return v_cvt_pknorm_i16_f32(a, b); }, 0,
+          shadow_pair),
+      vector_op(
+          "v_cvt_pknorm_u16_f32", [](float a, float b) { return v_cvt_pknorm_u16_f32(a, b); }, 0,
+          shadow_pair),
+      vector_op(
+          "v_cvt_pknorm_i16_f16",
+          [](Half a, Half b) { return v_cvt_pknorm_i16_f16(a.bits, b.bits); }, 0, shadow_pair),
+      vector_op(
+          "v_cvt_pknorm_u16_f16",
+          [](Half a, Half b) { return v_cvt_pknorm_u16_f16(a.bits, b.bits); }, 0, shadow_pair),
+      vector_op(
+          "v_cvt_pk_u16_u32", [](u32 a, u32 b) { return v_cvt_pk_u16_u32(a, b); }, 0, shadow_pair),
+      vector_op(
+          "v_cvt_pk_i16_i32", [](i32 a, i32 b) { return v_cvt_pk_i16_i32(a, b); }, 0, shadow_pair),
+      vector_op("v_cvt_pk_u8_f32", [](float a, u32 b, u32 c) { return v_cvt_pk_u8_f32(a, b, c); }),
       vector_op("v_sat_pk_u8_i16", [](u32 a) { return v_sat_pk_u8_i16(a); }),
       on_gfx950(vector_op("v_ashr_pk_i8_i32",
                           [](i32 a, i32 b, u32 c) { return v_ashr_pk_i8_i32(a, b, c); })),

@@ -31,10 +31,13 @@ void register_f32() {
       vector_op("v_max3_f32", [](float a, float b, float c) { return v_max3_f32(a, b, c); }),
       vector_op("v_min3_f32", [](float a, float b, float c) { return v_min3_f32(a, b, c); }),
       vector_op("v_med3_f32", [](float a, float b, float c) { return v_med3_f32(a, b, c); }),
-      vector_op("v_maximum3_f32", [](float a, float b, float c) { return v_maximum3_f32(a, b, c); }),
-      vector_op("v_minimum3_f32", [](float a, float b, float c) { return v_minimum3_f32(a, b, c); }),
+      vector_op("v_maximum3_f32",
+                [](float a, float b, float c) { return v_maximum3_f32(a, b, c); }),
+      vector_op("v_minimum3_f32",
+                [](float a, float b, float c) { return v_minimum3_f32(a, b, c); }),
       vector_op("v_fma_f32", [](float a, float b, float c) { return fma(a, b, c); }),
-      vector_op("v_fmac_f32", [](float a, float b, float c) { return fma(a, b, c); }, kReadsDst),
+      vector_op(
+          "v_fmac_f32", [](float a, float b, float c) { return fma(a, b, c); }, kReadsDst),
       vector_op("v_mad_legacy_f32",
                 [](float a, float b, float c) { return v_mul_legacy_f32(a, b) + c; }),
       // The constant is printed where it stands: v_fmamk d, a, k, b; v_fmaak d, a, b, k.
@@ -72,7 +75,8 @@ void register_f64() {
       vector_op("v_max_f64", [](double a, double b) { return v_max_f64(a, b); }),
       vector_op("v_min_f64", [](double a, double b) { return v_min_f64(a, b); }),
       vector_op("v_fma_f64", [](double a, double b, double c) { return fma(a, b, c); }),
-      vector_op("v_fmac_f64", [](double a, double b, double c) { return fma(a, b, c); }, kReadsDst),
+      vector_op(
+          "v_fmac_f64", [](double a, double b, double c) { return fma(a, b, c); }, kReadsDst),
       vector_op("v_floor_f64", [](double a) { return std::floor(a); }),
       vector_op("v_ceil_f64", [](double a) { return std::ceil(a); }),
       vector_op("v_trunc_f64", [](double a) { return std::trunc(a); }),
@@ -81,7 +85,8 @@ void register_f64() {
       vector_op("v_ldexp_f64", [](double a, i32 b) { return v_ldexp_f64(a, b); }),
       vector_op("v_frexp_mant_f64", [](double a) { return v_frexp_mant_f64(a); }),
       vector_op("v_frexp_exp_i32_f64", [](double a) { return v_frexp_exp_i32_f64(a); }),
-      vector_op("v_div_fixup_f64", [](double a, double b, double c) { return div_fixup(a, b, c); }));
+      vector_op("v_div_fixup_f64",
+                [](double a, double b, double c) { return div_fixup(a, b, c); }));
 }
 
 // v_div_scale: a value, and VCC (or another pair) says how the quotient is to be scaled back.

@@ -61,7 +61,8 @@ void register_unpack(std::string_view one, std::string_view two, u8 target) {
   add(
       two,
       [](u32 a) {
-        return bits_of(widen<kFormat>(a & 0xff)) | u64{bits_of(widen<kFormat>(a >> 8 & 0xff))} << 32;
+        return bits_of(widen<kFormat>(a & 0xff)) | u64{bits_of(widen<kFormat>(a >> 8 & 0xff))}
+                                                       << 32;
       },
       target);
 }
@@ -80,45 +81,66 @@ struct Bf16 {
 template <Format kFormat>
 void register_scaled_bytes(std::string_view one, std::string_view two, std::string_view half,
                            std::string_view halves, std::string_view bhalves) {
-  add(one, [](const LaneContext& c, u32 a, float scale) {
-    return widen_scaled<kFormat>(byte_of(a, c.in.op_sel & 3), scale);
-  }, kGfx950);
-  add(two, [](const LaneContext& c, u32 a, float scale) {
-    const u32 word = a >> (c.in.op_sel & 1 ? 16 : 0);
-    return bits_of(widen_scaled<kFormat>(word & 0xff, scale)) |
-           u64{bits_of(widen_scaled<kFormat>(word >> 8 & 0xff, scale))} << 32;
-  }, kGfx950);
-  add(half, [](const LaneContext& c, u32 a, float scale, u32 old) {
-    const float x = widen_scaled<kFormat>(byte_of(a, c.in.op_sel & 3), scale);
-    return insert_half(old, c.in.op_sel >> 2 & 1, f16_of_f32(x));
-  }, kGfx950, kReadsDst);
-  add(halves, [](const LaneContext& c, u32 a, float scale) {
-    const u32 word = a >> (c.in.op_sel & 1 ? 16 : 0);
-    return pack_halves(f16_of_f32(widen_scaled<kFormat>(word & 0xff, scale)),
-                       f16_of_f32(widen_scaled<kFormat>(word >> 8 & 0xff, scale)));
-  }, kGfx950);
-  add(bhalves, [](const LaneContext& c, u32 a, float scale) {
-    const u32 word = a >> (c.in.op_sel & 1 ? 16 : 0);
-    return pack_halves(bf16_of_f32(widen_scaled<kFormat>(word & 0xff, scale)),
-                       bf16_of_f32(widen_scaled<kFormat>(word >> 8 & 0xff, scale)));
-  }, kGfx950);
+  add(
+      one,
+      [](const LaneContext& c, u32 a, float scale) {
+        return widen_scaled<kFormat>(byte_of(a, c.in.op_sel & 3), scale);
+      },
+      kGfx950);
+  add(
+      two,
+      [](const LaneContext& c, u32 a, float scale) {
+        const u32 word = a >> (c.in.op_sel & 1 ? 16 : 0);
+        return bits_of(widen_scaled<kFormat>(word & 0xff, scale)) |
+               u64{bits_of(widen_scaled<kFormat>(word >> 8 & 0xff, scale))} << 32;
+      },
+      kGfx950);
+  add(
+      half,
+      [](const LaneContext& c, u32 a, float scale, u32 old) {
+        const float x = widen_scaled<kFormat>(byte_of(a, c.in.op_sel & 3), scale);
+        return insert_half(old, c.in.op_sel >> 2 & 1, f16_of_f32(x));
+      },
+      kGfx950, kReadsDst);
+  add(
+      halves,
+      [](const LaneContext& c, u32 a, float scale) {
+        const u32 word = a >> (c.in.op_sel & 1 ? 16 : 0);
+        return pack_halves(f16_of_f32(widen_scaled<kFormat>(word & 0xff, scale)),
+                           f16_of_f32(widen_scaled<kFormat>(word >> 8 & 0xff, scale)));
+      },
+      kGfx950);
+  add(
+      bhalves,
+      [](const LaneContext& c, u32 a, float scale) {
+        const u32 word = a >> (c.in.op_sel & 1 ? 16 : 0);
+        return pack_halves(bf16_of_f32(widen_scaled<kFormat>(word & 0xff, scale)),
+                           bf16_of_f32(widen_scaled<kFormat>(word >> 8 & 0xff, scale)));
+      },
+      kGfx950);
 }
 
 // To two bytes, divided by the scale; the last op_sel bit names the half of the destination.
 template <Format kFormat>
 void register_scaled_pack(std::string_view f32, std::string_view f16, std::string_view bf16) {
-  add(f32, [](const LaneContext& c, float a, float b, float scale, u32 old) {
-    const u32 low = narrow_scaled<kFormat>(a, scale, overflow(c));
-    const u32 high = narrow_scaled<kFormat>(b, scale, overflow(c));
-    return insert_half(old, c.in.op_sel >> 3 & 1, low | high << 8);
-  }, kGfx950, kReadsDst, shadow_into_half<3, 3>);
+  add(
+      f32,
+      [](const LaneContext& c, float a, float b, float scale, u32 old) {
+        const u32 low = narrow_scaled<kFormat>(a, scale, overflow(c));
+        const u32 high = narrow_scaled<kFormat>(b, scale, overflow(c));
+        return insert_half(old, c.in.op_sel >> 3 & 1, low | high << 8);
+      },
+      kGfx950, kReadsDst, shadow_into_half<3, 3>);
   const auto from_halves = [](std::string_view name, auto kind) {
     using Kind = decltype(kind);
-    add(name, [](const LaneContext& c, u32 a, float scale, u32 old) {
-      const u32 low = narrow_scaled<kFormat>(Kind::widen_half(a & 0xffff), scale, overflow(c));
-      const u32 high = narrow_scaled<kFormat>(Kind::widen_half(a >> 16), scale, overflow(c));
-      return insert_half(old, c.in.op_sel >> 2 & 1, low | high << 8);
-    }, kGfx950, kReadsDst, shadow_into_half<2, 2>);
+    add(
+        name,
+        [](const LaneContext& c, u32 a, float scale, u32 old) {
+          const u32 low = narrow_scaled<kFormat>(Kind::widen_half(a & 0xffff), scale, overflow(c));
+          const u32 high = narrow_scaled<kFormat>(Kind::widen_half(a >> 16), scale, overflow(c));
+          return insert_half(old, c.in.op_sel >> 2 & 1, low | high << 8);
+        },
+        kGfx950, kReadsDst, shadow_into_half<2, 2>);
   };
   from_halves(f16, F16{});
   from_halves(bf16, Bf16{});
@@ -126,17 +148,23 @@ void register_scaled_pack(std::string_view f32, std::string_view f16, std::strin
 
 template <Format kFormat>
 void register_scaled_stochastic(std::string_view f32, std::string_view f16, std::string_view bf16) {
-  add(f32, [](const LaneContext& c, float a, u32 seed, float scale, u32 old) {
-    return insert_byte(old, c.in.op_sel >> 2 & 3,
-                       narrow_scaled_stochastic<kFormat>(a, scale, seed, overflow(c)));
-  }, kGfx950, kReadsDst);
+  add(
+      f32,
+      [](const LaneContext& c, float a, u32 seed, float scale, u32 old) {
+        return insert_byte(old, c.in.op_sel >> 2 & 3,
+                           narrow_scaled_stochastic<kFormat>(a, scale, seed, overflow(c)));
+      },
+      kGfx950, kReadsDst);
   const auto from_half = [](std::string_view name, auto kind) {
     using Kind = decltype(kind);
-    add(name, [](const LaneContext& c, u32 a, u32 seed, float scale, u32 old) {
-      const float x = Kind::widen_half(c.in.op_sel & 1 ? a >> 16 : a & 0xffff);
-      return insert_byte(old, c.in.op_sel >> 2 & 3,
-                         narrow_scaled_stochastic<kFormat>(x, scale, seed, overflow(c)));
-    }, kGfx950, kReadsDst);
+    add(
+        name,
+        [](const LaneContext& c, u32 a, u32 seed, float scale, u32 old) {
+          const float x = Kind::widen_half(c.in.op_sel & 1 ? a >> 16 : a & 0xffff);
+          return insert_byte(old, c.in.op_sel >> 2 & 3,
+                             narrow_scaled_stochastic<kFormat>(x, scale, seed, overflow(c)));
+        },
+        kGfx950, kReadsDst);
   };
   from_half(f16, F16{});
   from_half(bf16, Bf16{});
@@ -146,58 +174,83 @@ u32 fp4_byte(const LaneContext& c, u32 word) { return byte_of(word, c.in.op_sel 
 
 // fp4: a byte holds two; op_sel[1:0] names it for reading, op_sel[3:2] for writing.
 void register_fp4() {
-  add("v_cvt_scalef32_pk_f32_fp4", [](const LaneContext& c, u32 a, float scale) {
-    const u32 byte = fp4_byte(c, a);
-    return bits_of(widen_scaled<kE2m1>(byte & 15, scale)) |
-           u64{bits_of(widen_scaled<kE2m1>(byte >> 4, scale))} << 32;
-  }, kGfx950);
-  add("v_cvt_scalef32_pk_f16_fp4", [](const LaneContext& c, u32 a, float scale) {
-    const u32 byte = fp4_byte(c, a);
-    return pack_halves(f16_of_f32(widen_scaled<kE2m1>(byte & 15, scale)),
-                       f16_of_f32(widen_scaled<kE2m1>(byte >> 4, scale)));
-  }, kGfx950);
-  add("v_cvt_scalef32_pk_bf16_fp4", [](const LaneContext& c, u32 a, float scale) {
-    const u32 byte = fp4_byte(c, a);
-    return pack_halves(bf16_of_f32(widen_scaled<kE2m1>(byte & 15, scale)),
-                       bf16_of_f32(widen_scaled<kE2m1>(byte >> 4, scale)));
-  }, kGfx950);
-  add("v_cvt_scalef32_pk_fp4_f32",
+  add(
+      "v_cvt_scalef32_pk_f32_fp4",
+      [](const LaneContext& c, u32 a, float scale) {
+        const u32 byte = fp4_byte(c, a);
+        return bits_of(widen_scaled<kE2m1>(byte & 15, scale)) |
+               u64{bits_of(widen_scaled<kE2m1>(byte >> 4, scale))} << 32;
+      },
+      kGfx950);
+  add(
+      "v_cvt_scalef32_pk_f16_fp4",
+      [](const LaneContext& c, u32 a, float scale) {
+        const u32 byte = fp4_byte(c, a);
+        return pack_halves(f16_of_f32(widen_scaled<kE2m1>(byte & 15, scale)),
+                           f16_of_f32(widen_scaled<kE2m1>(byte >> 4, scale)));
+      },
+      kGfx950);
+  add(
+      "v_cvt_scalef32_pk_bf16_fp4",
+      [](const LaneContext& c, u32 a, float scale) {
+        const u32 byte = fp4_byte(c, a);
+        return pack_halves(bf16_of_f32(widen_scaled<kE2m1>(byte & 15, scale)),
+                           bf16_of_f32(widen_scaled<kE2m1>(byte >> 4, scale)));
+      },
+      kGfx950);
+  add(
+      "v_cvt_scalef32_pk_fp4_f32",
       [](const LaneContext& c, float a, float b, float scale, u32 old) {
         const u32 byte = narrow_scaled<kE2m1>(a, scale) | narrow_scaled<kE2m1>(b, scale) << 4;
         return insert_byte(old, c.in.op_sel >> 2 & 3, byte);
-      }, kGfx950, kReadsDst);
+      },
+      kGfx950, kReadsDst);
   const auto from_halves = [](std::string_view name, std::string_view stochastic, auto kind) {
     using Kind = decltype(kind);
-    add(name, [](const LaneContext& c, u32 a, float scale, u32 old) {
-      const u32 byte = narrow_scaled<kE2m1>(Kind::widen_half(a & 0xffff), scale) |
-                       narrow_scaled<kE2m1>(Kind::widen_half(a >> 16), scale) << 4;
-      return insert_byte(old, c.in.op_sel >> 2 & 3, byte);
-    }, kGfx950, kReadsDst);
-    add(stochastic, [](const LaneContext& c, u32 a, u32 seed, float scale, u32 old) {
-      const u32 byte =
-          narrow_scaled_stochastic<kE2m1>(Kind::widen_half(a & 0xffff), scale, seed) |
-          narrow_scaled_stochastic<kE2m1>(Kind::widen_half(a >> 16), scale, seed) << 4;
-      return insert_byte(old, c.in.op_sel >> 2 & 3, byte);
-    }, kGfx950, kReadsDst);
+    add(
+        name,
+        [](const LaneContext& c, u32 a, float scale, u32 old) {
+          const u32 byte = narrow_scaled<kE2m1>(Kind::widen_half(a & 0xffff), scale) |
+                           narrow_scaled<kE2m1>(Kind::widen_half(a >> 16), scale) << 4;
+          return insert_byte(old, c.in.op_sel >> 2 & 3, byte);
+        },
+        kGfx950, kReadsDst);
+    add(
+        stochastic,
+        [](const LaneContext& c, u32 a, u32 seed, float scale, u32 old) {
+          const u32 byte =
+              narrow_scaled_stochastic<kE2m1>(Kind::widen_half(a & 0xffff), scale, seed) |
+              narrow_scaled_stochastic<kE2m1>(Kind::widen_half(a >> 16), scale, seed) << 4;
+          return insert_byte(old, c.in.op_sel >> 2 & 3, byte);
+        },
+        kGfx950, kReadsDst);
   };
   from_halves("v_cvt_scalef32_pk_fp4_f16", "v_cvt_scalef32_sr_pk_fp4_f16", F16{});
   from_halves("v_cvt_scalef32_pk_fp4_bf16", "v_cvt_scalef32_sr_pk_fp4_bf16", Bf16{});
-  add("v_cvt_scalef32_sr_pk_fp4_f32",
+  add(
+      "v_cvt_scalef32_sr_pk_fp4_f32",
       [](const LaneContext& c, u64 a, u32 seed, float scale, u32 old) {
         const float low = float_of(static_cast<u32>(a)), high = float_of(static_cast<u32>(a >> 32));
         const u32 byte = narrow_scaled_stochastic<kE2m1>(low, scale, seed) |
                          narrow_scaled_stochastic<kE2m1>(high, scale, seed) << 4;
         return insert_byte(old, c.in.op_sel >> 2 & 3, byte);
-      }, kGfx950, kReadsDst);
+      },
+      kGfx950, kReadsDst);
 }
 
 void register_stochastic_halves() {
-  add("v_cvt_sr_f16_f32", [](const LaneContext& c, float a, u32 seed, u32 old) {
-    return insert_half(old, c.in.op_sel >> 2 & 1, v_cvt_sr_f16_f32(a, seed));
-  }, kGfx950, kReadsDst, shadow_into_half<2, 2>);
-  add("v_cvt_sr_bf16_f32", [](const LaneContext& c, float a, u32 seed, u32 old) {
-    return insert_half(old, c.in.op_sel >> 2 & 1, v_cvt_sr_bf16_f32(a, seed));
-  }, kGfx950, kReadsDst, shadow_into_half<2, 2>);
+  add(
+      "v_cvt_sr_f16_f32",
+      [](const LaneContext& c, float a, u32 seed, u32 old) {
+        return insert_half(old, c.in.op_sel >> 2 & 1, v_cvt_sr_f16_f32(a, seed));
+      },
+      kGfx950, kReadsDst, shadow_into_half<2, 2>);
+  add(
+      "v_cvt_sr_bf16_f32",
+      [](const LaneContext& c, float a, u32 seed, u32 old) {
+        return insert_half(old, c.in.op_sel >> 2 & 1, v_cvt_sr_bf16_f32(a, seed));
+      },
+      kGfx950, kReadsDst, shadow_into_half<2, 2>);
 }
 
 }  // namespace

@@ -12,11 +12,17 @@ i32 signed24(u32 value) { return static_cast<i32>(value << 8) >> 8; }
 u32 unsigned24(u32 value) { return value & 0xffffff; }
 
 template <class T>
-T min_of(T a, T b) { return a < b ? a : b; }
+T min_of(T a, T b) {
+  return a < b ? a : b;
+}
 template <class T>
-T max_of(T a, T b) { return a > b ? a : b; }
+T max_of(T a, T b) {
+  return a > b ? a : b;
+}
 template <class T>
-T median(T a, T b, T c) { return max_of(min_of(a, b), min_of(max_of(a, b), c)); }
+T median(T a, T b, T c) {
+  return max_of(min_of(a, b), min_of(max_of(a, b), c));
+}
 
 u32 absolute_difference(u32 a, u32 b) { return a > b ? a - b : b - a; }
 
@@ -63,14 +69,15 @@ void add16_lanes(u32* d, const u32* const* s, const LaneContext& c) {
 template <Order kOrder, bool kSigned>
 Opcode add_op(std::string_view name) {
   Opcode opcode = vector_op(name, [](u32 a, u32 b) { return a + b; });
-  opcode.kernel = reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&add_lanes<kOrder, kSigned>));
+  opcode.kernel =
+      reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&add_lanes<kOrder, kSigned>));
   return opcode;
 }
 
 template <Order kOrder, bool kSigned>
 Opcode add16_op(std::string_view name) {
-  Opcode opcode = vector_op(name, [](u16 a, u16 b) { return static_cast<u16>(a + b); }, 0,
-                            shadow_low16);
+  Opcode opcode =
+      vector_op(name, [](u16 a, u16 b) { return static_cast<u16>(a + b); }, 0, shadow_low16);
   opcode.kernel =
       reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&add16_lanes<kOrder, kSigned>));
   return opcode;
@@ -78,12 +85,18 @@ Opcode add16_op(std::string_view name) {
 
 void register_moves() {
   register_all(
-      vector_op("v_mov_b32", [](u32 a) { return a; }, 0, shadow_move),
-      vector_op("v_mov_b64", [](u64 a) { return a; }, 0, shadow_move64),
-      vector_op("v_accvgpr_read_b32", [](u32 a) { return a; }, 0, shadow_move),
-      vector_op("v_accvgpr_write_b32", [](u32 a) { return a; }, 0, shadow_move),
-      vector_op("v_accvgpr_mov_b32", [](u32 a) { return a; }, 0, shadow_move),
-      vector_op("v_not_b32", [](u32 a) { return ~a; }, 0, shadow_move),
+      vector_op(
+          "v_mov_b32", [](u32 a) { return a; }, 0, shadow_move),
+      vector_op(
+          "v_mov_b64", [](u64 a) { return a; }, 0, shadow_move64),
+      vector_op(
+          "v_accvgpr_read_b32", [](u32 a) { return a; }, 0, shadow_move),
+      vector_op(
+          "v_accvgpr_write_b32", [](u32 a) { return a; }, 0, shadow_move),
+      vector_op(
+          "v_accvgpr_mov_b32", [](u32 a) { return a; }, 0, shadow_move),
+      vector_op(
+          "v_not_b32", [](u32 a) { return ~a; }, 0, shadow_move),
       vector_op("v_bfrev_b32",
                 [](u32 a) {
                   a = (a >> 1 & 0x55555555) | (a & 0x55555555) << 1;
@@ -102,44 +115,54 @@ void register_moves() {
 
 void register_logic() {
   register_all(
-      vector_op("v_and_b32", [](u32 a, u32 b) { return a & b; }, 0, shadow_and),
-      vector_op("v_or_b32", [](u32 a, u32 b) { return a | b; }, 0, shadow_or),
-      vector_op("v_xor_b32", [](u32 a, u32 b) { return a ^ b; }, 0, shadow_xor),
-      vector_op("v_xnor_b32", [](u32 a, u32 b) { return ~(a ^ b); }, 0, shadow_xor),
-      vector_op("v_or3_b32", [](u32 a, u32 b, u32 c) { return a | b | c; }, 0, shadow_or3),
-      vector_op("v_and_or_b32", [](u32 a, u32 b, u32 c) { return (a & b) | c; }, 0, shadow_and_or),
+      vector_op(
+          "v_and_b32", [](u32 a, u32 b) { return a & b; }, 0, shadow_and),
+      vector_op(
+          "v_or_b32", [](u32 a, u32 b) { return a | b; }, 0, shadow_or),
+      vector_op(
+          "v_xor_b32", [](u32 a, u32 b) { return a ^ b; }, 0, shadow_xor),
+      vector_op(
+          "v_xnor_b32", [](u32 a, u32 b) { return ~(a ^ b); }, 0, shadow_xor),
+      vector_op(
+          "v_or3_b32", [](u32 a, u32 b, u32 c) { return a | b | c; }, 0, shadow_or3),
+      vector_op(
+          "v_and_or_b32", [](u32 a, u32 b, u32 c) { return (a & b) | c; }, 0, shadow_and_or),
       vector_op("v_xad_u32", [](u32 a, u32 b, u32 c) { return (a ^ b) + c; }),
-      vector_op("v_lshlrev_b32", [](u32 a, u32 b) { return b << (a & 31); }, 0, shadow_lshlrev),
-      vector_op("v_lshrrev_b32", [](u32 a, u32 b) { return b >> (a & 31); }, 0, shadow_lshrrev),
-      vector_op("v_ashrrev_i32", [](u32 a, i32 b) { return b >> (a & 31); }, 0, shadow_ashrrev),
+      vector_op(
+          "v_lshlrev_b32", [](u32 a, u32 b) { return b << (a & 31); }, 0, shadow_lshlrev),
+      vector_op(
+          "v_lshrrev_b32", [](u32 a, u32 b) { return b >> (a & 31); }, 0, shadow_lshrrev),
+      vector_op(
+          "v_ashrrev_i32", [](u32 a, i32 b) { return b >> (a & 31); }, 0, shadow_ashrrev),
       vector_op("v_lshlrev_b64", [](u32 a, u64 b) { return b << (a & 63); }),
       vector_op("v_lshrrev_b64", [](u32 a, u64 b) { return b >> (a & 63); }),
       vector_op("v_ashrrev_i64", [](u32 a, i64 b) { return b >> (a & 63); }),
-      vector_op("v_lshl_or_b32", [](u32 a, u32 b, u32 c) { return a << (b & 31) | c; }, 0,
-                shadow_lshl_or),
+      vector_op(
+          "v_lshl_or_b32", [](u32 a, u32 b, u32 c) { return a << (b & 31) | c; }, 0,
+          shadow_lshl_or),
       vector_op("v_bfm_b32", [](u32 a, u32 b) { return ((1u << (a & 31)) - 1) << (b & 31); }),
-      vector_op("v_bfe_u32",
-                [](u32 a, u32 b, u32 c) { return a >> (b & 31) & ((1u << (c & 31)) - 1); }, 0,
-                shadow_bfe_u32),
-      vector_op("v_bfe_i32",
-                [](u32 a, u32 b, u32 c) {
-                  const u32 width = c & 31;
-                  const u32 field = a >> (b & 31) & ((1u << width) - 1);
-                  const u32 sign = width ? 1u << (width - 1) : 0;
-                  return (field ^ sign) - sign;
-                },
-                0, shadow_bfe_i32),
-      vector_op("v_bfi_b32", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }, 0, shadow_bfi),
-      vector_op("v_alignbit_b32",
-                [](u32 a, u32 b, u32 c) {
-                  return static_cast<u32>((u64{a} << 32 | b) >> (c & 31));
-                },
-                0, shadow_alignbit),
-      vector_op("v_alignbyte_b32",
-                [](u32 a, u32 b, u32 c) {
-                  return static_cast<u32>((u64{a} << 32 | b) >> 8 * (c & 3));
-                },
-                0, shadow_alignbyte));
+      vector_op(
+          "v_bfe_u32", [](u32 a, u32 b, u32 c) { return a >> (b & 31) & ((1u << (c & 31)) - 1); },
+          0, shadow_bfe_u32),
+      vector_op(
+          "v_bfe_i32",
+          [](u32 a, u32 b, u32 c) {
+            const u32 width = c & 31;
+            const u32 field = a >> (b & 31) & ((1u << width) - 1);
+            const u32 sign = width ? 1u << (width - 1) : 0;
+            return (field ^ sign) - sign;
+          },
+          0, shadow_bfe_i32),
+      vector_op(
+          "v_bfi_b32", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }, 0, shadow_bfi),
+      vector_op(
+          "v_alignbit_b32",
+          [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64{a} << 32 | b) >> (c & 31)); }, 0,
+          shadow_alignbit),
+      vector_op(
+          "v_alignbyte_b32",
+          [](u32 a, u32 b, u32 c) { return static_cast<u32>((u64{a} << 32 | b) >> 8 * (c & 3)); },
+          0, shadow_alignbyte));
 }
 
 u32 perm_byte(u64 both, u32 selector) {
@@ -168,20 +191,21 @@ void shadow_bitop3(u32* d, const u32* const*, const u32* const* u, const LaneCon
 }
 
 void register_bytes() {
-  Opcode bitop3 = vector_op("v_bitop3_b32", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }, 0,
-                            shadow_bitop3);
+  Opcode bitop3 =
+      vector_op("v_bitop3_b32", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }, 0, shadow_bitop3);
   bitop3.kernel = reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&bitop3_lanes));
   bitop3.targets = kGfx950;
   register_all(
       bitop3,
-      vector_op("v_perm_b32",
-                [](u32 a, u32 b, u32 c) {
-                  const u64 both = u64{a} << 32 | b;
-                  u32 bits = 0;
-                  for (u32 k = 0; k < 4; ++k) bits |= perm_byte(both, c >> 8 * k & 0xff) << 8 * k;
-                  return bits;
-                },
-                0, shadow_perm),
+      vector_op(
+          "v_perm_b32",
+          [](u32 a, u32 b, u32 c) {
+            const u64 both = u64{a} << 32 | b;
+            u32 bits = 0;
+            for (u32 k = 0; k < 4; ++k) bits |= perm_byte(both, c >> 8 * k & 0xff) << 8 * k;
+            return bits;
+          },
+          0, shadow_perm),
       vector_op("v_lerp_u8",
                 [](u32 a, u32 b, u32 c) {
                   u32 bits = 0;
@@ -240,10 +264,9 @@ void register_arithmetic() {
       vector_op("v_mul_hi_i32",
                 [](i32 a, i32 b) { return static_cast<u32>(static_cast<u64>(i64{a} * b) >> 32); }),
       vector_op("v_mul_u32_u24", [](u32 a, u32 b) { return unsigned24(a) * unsigned24(b); }),
-      vector_op("v_mul_hi_u32_u24",
-                [](u32 a, u32 b) {
-                  return static_cast<u32>(u64{unsigned24(a)} * unsigned24(b) >> 32);
-                }),
+      vector_op(
+          "v_mul_hi_u32_u24",
+          [](u32 a, u32 b) { return static_cast<u32>(u64{unsigned24(a)} * unsigned24(b) >> 32); }),
       vector_op("v_mul_i32_i24",
                 [](u32 a, u32 b) { return static_cast<u32>(i64{signed24(a)} * signed24(b)); }),
       vector_op("v_mul_hi_i32_i24",
@@ -252,28 +275,29 @@ void register_arithmetic() {
                 }),
       vector_op("v_mad_u32_u24",
                 [](u32 a, u32 b, u32 c) { return unsigned24(a) * unsigned24(b) + c; }),
-      vector_op("v_mad_i32_i24",
-                [](u32 a, u32 b, u32 c) {
-                  return static_cast<u32>(i64{signed24(a)} * signed24(b)) + c;
-                }));
+      vector_op("v_mad_i32_i24", [](u32 a, u32 b, u32 c) {
+        return static_cast<u32>(i64{signed24(a)} * signed24(b)) + c;
+      }));
 }
 
 void register_minima() {
-  register_all(
-      vector_op("v_min_u32", [](u32 a, u32 b) { return min_of(a, b); }),
-      vector_op("v_max_u32", [](u32 a, u32 b) { return max_of(a, b); }),
-      vector_op("v_min_i32", [](i32 a, i32 b) { return min_of(a, b); }),
-      vector_op("v_max_i32", [](i32 a, i32 b) { return max_of(a, b); }),
-      vector_op("v_min3_u32", [](u32 a, u32 b, u32 c) { return min_of(min_of(a, b), c); }),
-      vector_op("v_max3_u32", [](u32 a, u32 b, u32 c) { return max_of(max_of(a, b), c); }),
-      vector_op("v_med3_u32", [](u32 a, u32 b, u32 c) { return median(a, b, c); }),
-      vector_op("v_min3_i32", [](i32 a, i32 b, i32 c) { return min_of(min_of(a, b), c); }),
-      vector_op("v_max3_i32", [](i32 a, i32 b, i32 c) { return max_of(max_of(a, b), c); }),
-      vector_op("v_med3_i32", [](i32 a, i32 b, i32 c) { return median(a, b, c); }),
-      vector_op("v_min_u16", [](u16 a, u16 b) { return min_of(a, b); }, 0, shadow_low16),
-      vector_op("v_max_u16", [](u16 a, u16 b) { return max_of(a, b); }, 0, shadow_low16),
-      vector_op("v_min_i16", [](i16 a, i16 b) { return min_of(a, b); }, 0, shadow_low16),
-      vector_op("v_max_i16", [](i16 a, i16 b) { return max_of(a, b); }, 0, shadow_low16));
+  register_all(vector_op("v_min_u32", [](u32 a, u32 b) { return min_of(a, b); }),
+               vector_op("v_max_u32", [](u32 a, u32 b) { return max_of(a, b); }),
+               vector_op("v_min_i32", [](i32 a, i32 b) { return min_of(a, b); }),
+               vector_op("v_max_i32", [](i32 a, i32 b) { return max_of(a, b); }),
+               vector_op("v_min3_u32", [](u32 a, u32 b, u32 c) { return min_of(min_of(a, b), c); }),
+               vector_op("v_max3_u32", [](u32 a, u32 b, u32 c) { return max_of(max_of(a, b), c); }),
+               vector_op("v_med3_u32", [](u32 a, u32 b, u32 c) { return median(a, b, c); }),
+               vector_op("v_min3_i32", [](i32 a, i32 b, i32 c) { return min_of(min_of(a, b), c); }),
+               vector_op("v_max3_i32", [](i32 a, i32 b, i32 c) { return max_of(max_of(a, b), c); }),
+               vector_op("v_med3_i32", [](i32 a, i32 b, i32 c) { return median(a, b, c); }),
+               vector_op(
+                   "v_min_u16", [](u16 a, u16 b) { return min_of(a, b); }, 0, shadow_low16),
+               vector_op(
+                   "v_max_u16", [](u16 a, u16 b) { return max_of(a, b); }, 0, shadow_low16),
+               vector_op(
+                   "v_min_i16", [](i16 a, i16 b) { return min_of(a, b); }, 0, shadow_low16),
+               vector_op("v_max_i16", [](i16 a, i16 b) { return max_of(a, b); }, 0, shadow_low16));
 }
 
 // 16-bit results: those of GFX8 clear the other half, those new in GFX9 keep it (LLVM,
@@ -283,35 +307,48 @@ void register_halves() {
       add16_op<Order::add, false>("v_add_u16"), add16_op<Order::sub, false>("v_sub_u16"),
       add16_op<Order::subrev, false>("v_subrev_u16"), add16_op<Order::add, true>("v_add_i16"),
       add16_op<Order::sub, true>("v_sub_i16"),
-      vector_op("v_mul_lo_u16",
-                [](u16 a, u16 b) { return static_cast<u16>(u32{a} * b); }, 0, shadow_low16),
-      vector_op("v_lshlrev_b16", [](u16 a, u16 b) { return static_cast<u16>(b << (a & 15)); }, 0,
-                shadow_low16),
-      vector_op("v_lshrrev_b16", [](u16 a, u16 b) { return static_cast<u16>(b >> (a & 15)); }, 0,
-                shadow_low16),
-      vector_op("v_ashrrev_i16", [](u16 a, i16 b) { return static_cast<i16>(b >> (a & 15)); }, 0,
-                shadow_low16),
-      vector_op("v_mad_u16", [](u16 a, u16 b, u16 c) { return static_cast<u16>(u32{a} * b + c); },
-                kKeepsHigh, shadow_low16),
-      vector_op("v_mad_i16", [](i16 a, i16 b, i16 c) { return static_cast<i16>(a * b + c); },
-                kKeepsHigh, shadow_low16),
-      vector_op("v_mad_legacy_u16",
-                [](u16 a, u16 b, u16 c) { return static_cast<u16>(u32{a} * b + c); }, 0,
-                shadow_low16),
-      vector_op("v_mad_legacy_i16", [](i16 a, i16 b, i16 c) { return static_cast<i16>(a * b + c); },
-                0, shadow_low16),
-      vector_op("v_min3_u16", [](u16 a, u16 b, u16 c) { return min_of(min_of(a, b), c); },
-                kKeepsHigh, shadow_low16),
-      vector_op("v_max3_u16", [](u16 a, u16 b, u16 c) { return max_of(max_of(a, b), c); },
-                kKeepsHigh, shadow_low16),
-      vector_op("v_med3_u16", [](u16 a, u16 b, u16 c) { return median(a, b, c); }, kKeepsHigh,
-                shadow_low16),
-      vector_op("v_min3_i16", [](i16 a, i16 b, i16 c) { return min_of(min_of(a, b), c); },
-                kKeepsHigh, shadow_low16),
-      vector_op("v_max3_i16", [](i16 a, i16 b, i16 c) { return max_of(max_of(a, b), c); },
-                kKeepsHigh, shadow_low16),
-      vector_op("v_med3_i16", [](i16 a, i16 b, i16 c) { return median(a, b, c); }, kKeepsHigh,
-                shadow_low16));
+      vector_op(
+          "v_mul_lo_u16", [](u16 a, u16 b) { return static_cast<u16>(u32{a} * b); }, 0,
+          shadow_low16),
+      vector_op(
+          "v_lshlrev_b16", [](u16 a, u16 b) { return static_cast<u16>(b << (a & 15)); }, 0,
+          shadow_low16),
+      vector_op(
+          "v_lshrrev_b16", [](u16 a, u16 b) { return static_cast<u16>(b >> (a & 15)); }, 0,
+          shadow_low16),
+      vector_op(
+          "v_ashrrev_i16", [](u16 a, i16 b) { return static_cast<i16>(b >> (a & 15)); }, 0,
+          shadow_low16),
+      vector_op(
+          "v_mad_u16", [](u16 a, u16 b, u16 c) { return static_cast<u16>(u32{a} * b + c); },
+          kKeepsHigh, shadow_low16),
+      vector_op(
+          "v_mad_i16", [](i16 a, i16 b, i16 c) { return static_cast<i16>(a * b + c); }, kKeepsHigh,
+          shadow_low16),
+      vector_op(
+          "v_mad_legacy_u16", [](u16 a, u16 b, u16 c) { return static_cast<u16>(u32{a} * b + c); },
+          0, shadow_low16),
+      vector_op(
+          "v_mad_legacy_i16", [](i16 a, i16 b, i16 c) { return static_cast<i16>(a * b + c); }, 0,
+          shadow_low16),
+      vector_op(
+          "v_min3_u16", [](u16 a, u16 b, u16 c) { return min_of(min_of(a, b), c); }, kKeepsHigh,
+          shadow_low16),
+      vector_op(
+          "v_max3_u16", [](u16 a, u16 b, u16 c) { return max_of(max_of(a, b), c); }, kKeepsHigh,
+          shadow_low16),
+      vector_op(
+          "v_med3_u16", [](u16 a, u16 b, u16 c) { return median(a, b, c); }, kKeepsHigh,
+          shadow_low16),
+      vector_op(
+          "v_min3_i16", [](i16 a, i16 b, i16 c) { return min_of(min_of(a, b), c); }, kKeepsHigh,
+          shadow_low16),
+      vector_op(
+          "v_max3_i16", [](i16 a, i16 b, i16 c) { return max_of(max_of(a, b), c); }, kKeepsHigh,
+          shadow_low16),
+      vector_op(
+          "v_med3_i16", [](i16 a, i16 b, i16 c) { return median(a, b, c); }, kKeepsHigh,
+          shadow_low16));
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ void run_load(Wave& w, const Instruction& in) {
   place_vector_memory(w, in, 1, 2, S::bytes, Access::load, places);
   const u32 first = in.dst().first;
   load_lanes<S>(w, first, places);
-  count_access(w, in, {.kind = InFlight::Kind::vector_load,
-                       .vectors = {static_cast<u16>(first), S::words}});
+  count_access(
+      w, in, {.kind = InFlight::Kind::vector_load, .vectors = {static_cast<u16>(first), S::words}});
 }
 
 template <class S>

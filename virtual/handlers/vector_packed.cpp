@@ -31,8 +31,10 @@ void packed_lanes(u32* d, const u32* const* s, const LaneContext& c) {
   for (u32 k = 0; k < kSources; ++k) a[k] = arranged(c, k, kFloats, s[k], scratch[k].lane);
 #pragma GCC ivdep
   for (u32 i = 0; i < 64; ++i) {
-    if constexpr (kSources == 2) d[i] = F{}(a[0][i], a[1][i], c.in.clamp);
-    else d[i] = F{}(a[0][i], a[1][i], a[2][i], c.in.clamp);
+    if constexpr (kSources == 2)
+      d[i] = F{}(a[0][i], a[1][i], c.in.clamp);
+    else
+      d[i] = F{}(a[0][i], a[1][i], a[2][i], c.in.clamp);
   }
   if (!kFloats || !c.in.clamp) return;
   for (u32 i = 0; i < 64; ++i) {
@@ -43,10 +45,11 @@ void packed_lanes(u32* d, const u32* const* s, const LaneContext& c) {
 // f(words..., clamp)
 template <u32 kSources, bool kFloats, class F>
 void add(std::string_view name, F, u8 targets = 3) {
-  Opcode opcode = handler_op(name, &run_lanes, Unit::valu, 1,
-                             kPacked | (kFloats ? kFloatResult : 0), kFloats ? Type::f16 : Type::b32);
-  opcode.kernel = reinterpret_cast<void (*)()>(
-      static_cast<LaneKernel>(&packed_lanes<F, kSources, kFloats>));
+  Opcode opcode =
+      handler_op(name, &run_lanes, Unit::valu, 1, kPacked | (kFloats ? kFloatResult : 0),
+                 kFloats ? Type::f16 : Type::b32);
+  opcode.kernel =
+      reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&packed_lanes<F, kSources, kFloats>));
   opcode.shadow = shadow_packed16;
   opcode.targets = targets;
   register_opcode(opcode);
@@ -58,10 +61,12 @@ void register_packed_halves() {
   add<2, true>("v_pk_min_f16", [](u32 a, u32 b, bool) { return v_pk_min_f16(a, b); });
   add<2, true>("v_pk_max_f16", [](u32 a, u32 b, bool) { return v_pk_max_f16(a, b); });
   add<3, true>("v_pk_fma_f16", [](u32 a, u32 b, u32 c, bool) { return v_pk_fma_f16(a, b, c); });
-  add<3, true>("v_pk_minimum3_f16",
-               [](u32 a, u32 b, u32 c, bool) { return v_pk_minimum3_f16(a, b, c); }, kGfx950);
-  add<3, true>("v_pk_maximum3_f16",
-               [](u32 a, u32 b, u32 c, bool) { return v_pk_maximum3_f16(a, b, c); }, kGfx950);
+  add<3, true>(
+      "v_pk_minimum3_f16", [](u32 a, u32 b, u32 c, bool) { return v_pk_minimum3_f16(a, b, c); },
+      kGfx950);
+  add<3, true>(
+      "v_pk_maximum3_f16", [](u32 a, u32 b, u32 c, bool) { return v_pk_maximum3_f16(a, b, c); },
+      kGfx950);
 }
 
 void register_packed_integers() {
@@ -98,8 +103,10 @@ void packed_words(u32* d, const u32* const* s, const LaneContext& c) {
 #pragma GCC ivdep
     for (u32 i = 0; i < 64; ++i) {
       const float x = float_of(a[0][i] ^ flip[0]), y = float_of(a[1][i] ^ flip[1]);
-      if constexpr (kSources == 2) d[64 * half + i] = bits_of(F{}(x, y));
-      else d[64 * half + i] = bits_of(F{}(x, y, float_of(a[2][i] ^ flip[2])));
+      if constexpr (kSources == 2)
+        d[64 * half + i] = bits_of(F{}(x, y));
+      else
+        d[64 * half + i] = bits_of(F{}(x, y, float_of(a[2][i] ^ flip[2])));
     }
   }
 }
@@ -109,8 +116,7 @@ void add_words(std::string_view name, F) {
   Opcode opcode = handler_op(name, &run_lanes, Unit::valu, 1, kPacked | kFloatResult, Type::f32);
   opcode.dst_words = 2;
   for (u8& words : opcode.src_words) words = 2;
-  opcode.kernel =
-      reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&packed_words<F, kSources>));
+  opcode.kernel = reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&packed_words<F, kSources>));
   opcode.shadow = shadow_words;
   register_opcode(opcode);
 }
@@ -129,8 +135,7 @@ void shadow_mov_words(u32* d, const u32* const*, const u32* const* u, const Lane
 void register_packed_words() {
   add_words<2>("v_pk_add_f32", [](float a, float b) { return a + b; });
   add_words<2>("v_pk_mul_f32", [](float a, float b) { return a * b; });
-  add_words<3>("v_pk_fma_f32",
-               [](float a, float b, float c) { return __builtin_fmaf(a, b, c); });
+  add_words<3>("v_pk_fma_f32", [](float a, float b, float c) { return __builtin_fmaf(a, b, c); });
   // Low word from source 0, high word from source 1, each chosen by op_sel.
   Opcode mov = handler_op("v_pk_mov_b32", &run_lanes, Unit::valu, 1, kPacked);
   mov.dst_words = 2;
@@ -213,9 +218,10 @@ void register_dots() {
   };
   add_dot<true>("v_dot2_f32_f16", f16);
   add_dot<true>("v_dot2c_f32_f16", f16, kReadsDst);
-  add_dot<true>("v_dot2_f32_bf16",
-                [](u32 a, u32 b, u32 c, bool) { return bits_of(v_dot2_f32_bf16(a, b, float_of(c))); },
-                0, kGfx950);
+  add_dot<true>(
+      "v_dot2_f32_bf16",
+      [](u32 a, u32 b, u32 c, bool) { return bits_of(v_dot2_f32_bf16(a, b, float_of(c))); }, 0,
+      kGfx950);
   add_dot<true>(
       "v_dot2c_f32_bf16",
       [](u32 a, u32 b, u32 c, bool) { return bits_of(v_dot2c_f32_bf16(a, b, float_of(c))); },
