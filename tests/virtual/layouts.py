@@ -1,8 +1,9 @@
-"""Where matrix instructions keep their operands (CDNA3 ISA guide, "Matrix Arithmetic Instructions").
+"""Where matrix instructions keep operands (CDNA3 ISA guide, "Matrix Arithmetic Instructions").
 
-Lane l holds row `l % M` of A (column of B alike). The lanes with the same row are groups; each holds
-consecutive k of one block. Multi-block instructions multiply several pairs of matrices. Of 8-bit
-operands of the f8f6f4 instructions, a lane holds 16 consecutive k, and 16 of the upper half of k.
+Lane l holds row `l % M` of A (column of B alike). The lanes with the same row are groups; each
+holds consecutive k of one block. Multi-block instructions multiply several pairs of matrices. Of
+8-bit operands of the f8f6f4 instructions, a lane holds 16 consecutive k, and 16 of the upper half
+of k.
 """
 
 from __future__ import annotations

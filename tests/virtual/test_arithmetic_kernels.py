@@ -108,7 +108,6 @@ def test_doubles(arithmetic, rng):
 
 def python_words(x: int, y: int) -> list[int]:
     sx, sy = (x ^ 2**31) - 2**31, (y ^ 2**31) - 2**31
-    divisor = (y | 1) if y | 1 < 2**31 else (y | 1)
     signed_divisor = ((y | 1) ^ 2**31) - 2**31
     remainder = abs(sx) % abs(signed_divisor)
     both = x << 32 | y
@@ -120,7 +119,7 @@ def python_words(x: int, y: int) -> list[int]:
         x >> 5 & 2047, field - 512 if field & 256 else field, (x & y) | (~x & 0x12345678),
         both >> 13, sum(b << 8 * i for i, b in enumerate(picked)), x.bit_count(),
         32 - x.bit_length() if x else 99, (x & -x).bit_length() - 1 if x else 99,
-        int(f"{x:032b}"[::-1], 2), sad + 17, min(sx, sy), x // divisor,
+        int(f"{x:032b}"[::-1], 2), sad + 17, min(sx, sy), x // (y | 1),
         remainder if sx >= 0 else -remainder, (x & 0xFFFFFF) * (y & 0xFFFFFF) + 3,
     ]  # fmt: skip
 
@@ -130,7 +129,9 @@ def test_words(arithmetic, rng):
     x[:4] = [0, 1, 2**31, 2**32 - 1]
     y[10:20] = rng.integers(0, 1000, 10)
     got = run(arithmetic, "words", [x, y], (64, 20), np.uint32)
-    expected = [[v % 2**32 for v in python_words(int(p), int(q))] for p, q in zip(x, y, strict=True)]
+    expected = [
+        [v % 2**32 for v in python_words(int(p), int(q))] for p, q in zip(x, y, strict=True)
+    ]
     columns(got, np.array(expected, np.uint32).T)
 
 

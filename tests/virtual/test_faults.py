@@ -1,4 +1,4 @@
-"""kernels/faults.hip: each planted fault is found, told with its place; correct kernels are silent."""
+"""kernels/faults.hip: planted faults are found and told with their place; the others are silent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ILLEGAL_ADDRESS = "hipErrorIllegalAddress"
 
 
 def fault_lines(kernel: str) -> set[int]:
-    """Lines of a kernel that carry FAULT; for one inside an asm statement, also where that begins."""
+    """Lines of a kernel that carry FAULT; for one in an asm statement, also where that begins."""
     lines = SOURCE.read_text().splitlines()
     start = next(i for i, text in enumerate(lines) if f"void {kernel}(" in text)
     found = set()

@@ -65,7 +65,9 @@ def test_dpp_reads_only_active_lanes(lanes, values):
     lanes.launch("dpp_divergent", [1], [64], [values, out])
     odd = values % 2 != 0
     source = (LANES & ~3) + 3 - LANES % 4
-    np.testing.assert_array_equal(out, np.where(odd, np.where(odd[source], values[source], 1000), -1))
+    np.testing.assert_array_equal(
+        out, np.where(odd, np.where(odd[source], values[source], 1000), -1)
+    )
 
 
 def test_dpp_sums(lanes, rng):
@@ -81,7 +83,7 @@ def test_one_lane(lanes, values, which):
     lanes.launch("one_lane", [1], [64], [values, out, which])
     active = values % 3 == 0
     np.testing.assert_array_equal(out[0], values[which])
-    np.testing.assert_array_equal(out[1], np.where(LANES == which, 42, values))
+    np.testing.assert_array_equal(out[1], np.where(which == LANES, 42, values))
     np.testing.assert_array_equal(out[2], np.where(active, values[np.argmax(active)], -1))
     np.testing.assert_array_equal(out[3], LANES)
 

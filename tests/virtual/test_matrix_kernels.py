@@ -97,9 +97,7 @@ def close(got, expected, magnitude, terms):
 def test_shape(kernels, rng, target, name, case):
     shape, (make_a, value_a), (make_b, value_b) = case
     dtype = {"f32": np.float32, "i32": np.int32, "f64": np.float64}[name[:3]]
-    a, b = (
-        make(rng, (shape.blocks, shape.size, shape.k), target) for make in (make_a, make_b)
-    )
+    a, b = (make(rng, (shape.blocks, shape.size, shape.k), target) for make in (make_a, make_b))
     c = (rng.standard_normal((shape.blocks, shape.size, shape.size)) * 10).astype(dtype)
     d = np.zeros_like(shape.registers(c))
     kernels("matrix").launch(
