@@ -9,34 +9,17 @@
 
 namespace instinct::INSTINCT_LEVEL {
 
-// The f32 nearest to `value`, but odd in its last place if inexact: a later rounding to fewer than
-// 23 bits is then right (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums").
+// `value` cut to f32, its last place odd if that is inexact: a later rounding to fewer than 23 bits
+// is then right (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums"). What is
+// smaller than 2^-126 becomes that: no f16, and nothing narrower, is as small.
 inline float to_odd(double value) {
-  const float nearest = static_cast<float>(value);
-  const double back = nearest;
-  const u32 bits = bits_of(nearest);
-  const bool inexact = back != value && (bits & 0x7fffffffu) < 0x7f800000u;
-  const bool even = (bits & 1) == 0;
-  const bool larger = (back < value) == (value > 0.0);  // the exact value is farther from 0
-  const u32 moved = larger ? bits + 1 : bits - 1;
-  return float_of(inexact && even && value == value ? moved : bits);
+  constexpr u64 kLost = (u64{1} << 29) - 1;
+  const u64 bits = bits_of(value), sign = bits & 0x8000000000000000u, size = bits ^ sign;
+  const u64 odd = (size & ~kLost) | ((size & kLost) + kLost) >> 29 << 29;
+  constexpr u64 kSmallest = static_cast<u64>(1023 - 126) << 52;
+  const u64 bounded = odd > kSmallest ? odd : kSmallest;
+  return static_cast<float>(double_of(sign | (size == 0 ? 0 : bounded)));
 }
-
-// f16, to nearest. An f32 operation in between rounds innocuously, for it has 2 * 11 + 2 bits
-// (Figueroa, "When is double rounding innocuous?").
-inline u16 add_f16(u16 a, u16 b) { return f16_of_f32(f32_of_f16(a) + f32_of_f16(b)); }
-inline u16 sub_f16(u16 a, u16 b) { return f16_of_f32(f32_of_f16(a) - f32_of_f16(b)); }
-inline u16 mul_f16(u16 a, u16 b) { return f16_of_f32(f32_of_f16(a) * f32_of_f16(b)); }
-// Fused. Product and sum are exact in f64, unless the smaller cannot matter.
-inline u16 fma_f16(u16 a, u16 b, u16 c) {
-  const double product = static_cast<double>(f32_of_f16(a)) * static_cast<double>(f32_of_f16(b));
-  return f16_of_f32(to_odd(product + static_cast<double>(f32_of_f16(c))));
-}
-// v_mad_f16, v_mac_f16: the product is rounded first.
-inline u16 mad_f16(u16 a, u16 b, u16 c) { return add_f16(mul_f16(a, b), c); }
-
-// ---- Minimum and maximum ("CDNA3 ISA", V_MIN_F32, V_MAX_F32 and their kin) ----
-
 template <class T>
 struct FloatBits;
 template <>
@@ -51,6 +34,38 @@ struct FloatBits<double> {
                        kSign = 0x8000000000000000u;
 };
 
+// A sum, odd in its last place if rounding it lost something.
+template <class T>
+inline T odd_sum(T sum, T lost) {
+  using F = FloatBits<T>;
+  using Bits = typename F::Bits;
+  constexpr int kSign = 8 * sizeof(T) - 1;
+  const Bits bits = bits_of(sum);
+  const bool apply = (lost != T{0}) & ((bits & F::kInfinity) != F::kInfinity);
+  // Of an even one, the next if the exact sum is farther from 0, else the one before.
+  const Bits step = 1 - 2 * ((bits_of(lost) ^ bits) >> kSign);
+  const Bits even = (bits & 1) - 1;  // as a mask
+  return std::bit_cast<T>(bits + (pick(apply, step, Bits{0}) & even));
+}
+
+// f16, to nearest. An f32 operation in between rounds innocuously, for it has 2 * 11 + 2 bits
+// (Figueroa, "When is double rounding innocuous?").
+inline u16 add_f16(u16 a, u16 b) { return f16_of_f32(f32_of_f16(a) + f32_of_f16(b)); }
+inline u16 sub_f16(u16 a, u16 b) { return f16_of_f32(f32_of_f16(a) - f32_of_f16(b)); }
+inline u16 mul_f16(u16 a, u16 b) { return f16_of_f32(f32_of_f16(a) * f32_of_f16(b)); }
+// Fused: the product is exact in f32, and Knuth's TwoSum finds what the sum loses.
+inline u16 fma_f16(u16 a, u16 b, u16 c) {
+  const float x = f32_of_f16(a) * f32_of_f16(b), y = f32_of_f16(c);
+  const float sum = x + y;
+  const float of_y = sum - x;
+  const float lost = (x - (sum - of_y)) + (y - of_y);
+  return f16_of_f32(odd_sum(sum, lost));
+}
+// v_mad_f16, v_mac_f16: the product is rounded first.
+inline u16 mad_f16(u16 a, u16 b, u16 c) { return add_f16(mul_f16(a, b), c); }
+
+// ---- Minimum and maximum ("CDNA3 ISA", V_MIN_F32, V_MAX_F32 and their kin) ----
+
 // The lesser; a number before a NaN; -0 before +0. In IEEE mode a signalling NaN wins, quietened.
 template <class T, bool kMaximum>
 inline T select_number(T a, T b, bool ieee) {
@@ -59,17 +74,17 @@ inline T select_number(T a, T b, bool ieee) {
   const Bits x = bits_of(a), y = bits_of(b);
   const Bits magnitude_x = x & ~F::kSign, magnitude_y = y & ~F::kSign;
   const bool nan_a = magnitude_x > F::kInfinity, nan_b = magnitude_y > F::kInfinity;
-  const bool signalling_a = nan_a && (x & F::kQuiet) == 0 && ieee;
-  const bool signalling_b = nan_b && (y & F::kQuiet) == 0 && ieee;
+  const bool signalling_a = nan_a & ((x & F::kQuiet) == 0) & ieee;
+  const bool signalling_b = nan_b & ((y & F::kQuiet) == 0) & ieee;
   const bool zeros = (magnitude_x | magnitude_y) == 0;
   const Bits of_zeros = kMaximum ? x & y : x | y;
   const bool take_a = kMaximum ? a > b : a < b;
-  Bits result = take_a ? x : y;
-  result = zeros ? of_zeros : result;
-  result = nan_b ? x : result;
-  result = nan_a ? y : result;
-  result = signalling_b ? y | F::kQuiet : result;
-  result = signalling_a ? x | F::kQuiet : result;
+  Bits result = pick(take_a, x, y);
+  result = pick(zeros, of_zeros, result);
+  result = pick(nan_b, x, result);
+  result = pick(nan_a, y, result);
+  result = pick(signalling_b, static_cast<Bits>(y | F::kQuiet), result);
+  result = pick(signalling_a, static_cast<Bits>(x | F::kQuiet), result);
   return std::bit_cast<T>(result);
 }
 
@@ -95,11 +110,12 @@ template <bool kMaximum>
 inline u16 select_number_f16(u16 a, u16 b, bool ieee) {
   const bool nan_a = is_nan_f16(a), nan_b = is_nan_f16(b);
   const bool take_a = kMaximum ? order_f16(a) > order_f16(b) : order_f16(a) < order_f16(b);
-  u32 result = take_a ? a : b;
-  result = nan_b ? a : result;
-  result = nan_a ? b : result;
-  result = nan_b && (b & 0x200) == 0 && ieee ? b | 0x200u : result;
-  result = nan_a && (a & 0x200) == 0 && ieee ? a | 0x200u : result;
+  const u32 x = a, y = b;
+  u32 result = pick(take_a, x, y);
+  result = pick(nan_b, x, result);
+  result = pick(nan_a, y, result);
+  result = pick(nan_b & ((y & 0x200) == 0) & ieee, y | 0x200, result);
+  result = pick(nan_a & ((x & 0x200) == 0) & ieee, x | 0x200, result);
   return static_cast<u16>(result);
 }
 inline u16 v_min_f16(u16 a, u16 b, bool ieee = true) {
@@ -123,20 +139,20 @@ inline u16 v_max3_f16(u16 a, u16 b, u16 c, bool ieee = true) {
 // The one in the middle; with a NaN, the least ("CDNA3 ISA", V_MED3_F32).
 inline float v_med3_f32(float a, float b, float c, bool ieee = true) {
   const float most = v_max3_f32(a, b, c, ieee);
-  float middle = v_max_f32(a, b, ieee);
-  middle = most == b ? v_max_f32(a, c, ieee) : middle;
-  middle = most == a ? v_max_f32(b, c, ieee) : middle;
-  const bool nan = is_nan(a) || is_nan(b) || is_nan(c);
-  return nan ? v_min3_f32(a, b, c, ieee) : middle;
+  u32 middle = bits_of(v_max_f32(a, b, ieee));
+  middle = pick(most == b, bits_of(v_max_f32(a, c, ieee)), middle);
+  middle = pick(most == a, bits_of(v_max_f32(b, c, ieee)), middle);
+  const bool nan = is_nan(a) | is_nan(b) | is_nan(c);
+  return float_of(pick(nan, bits_of(v_min3_f32(a, b, c, ieee)), middle));
 }
 inline u16 v_med3_f16(u16 a, u16 b, u16 c, bool ieee = true) {
   const float x = f32_of_f16(a), y = f32_of_f16(b);
   const float most = f32_of_f16(v_max3_f16(a, b, c, ieee));
   u16 middle = v_max_f16(a, b, ieee);
-  middle = most == y ? v_max_f16(a, c, ieee) : middle;
-  middle = most == x ? v_max_f16(b, c, ieee) : middle;
-  const bool nan = is_nan_f16(a) || is_nan_f16(b) || is_nan_f16(c);
-  return nan ? v_min3_f16(a, b, c, ieee) : middle;
+  middle = pick(most == y, v_max_f16(a, c, ieee), middle);
+  middle = pick(most == x, v_max_f16(b, c, ieee), middle);
+  const bool nan = is_nan_f16(a) | is_nan_f16(b) | is_nan_f16(c);
+  return pick(nan, v_min3_f16(a, b, c, ieee), middle);
 }
 
 // gfx950: IEEE 754-2019 minimum and maximum, where a NaN wins ("CDNA4 ISA", V_MINIMUM3_F32).

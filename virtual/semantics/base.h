@@ -33,6 +33,14 @@ inline bool is_nan(double value) {
 }
 inline bool is_nan_f16(u16 bits) { return (bits & 0x7fff) > 0x7c00; }
 
+// yes or no, by masks: nothing that a compiler could make a branch of, which would keep a loop over
+// lanes from vectorising. (For functions of few choices ?: is as good.)
+template <class T>
+inline T pick(bool condition, T yes, T no) {
+  const T mask = static_cast<T>(T{0} - static_cast<T>(condition));
+  return static_cast<T>(no ^ ((yes ^ no) & mask));
+}
+
 inline u16 low_half(u32 word) { return static_cast<u16>(word); }
 inline u16 high_half(u32 word) { return static_cast<u16>(word >> 16); }
 inline u32 pack_halves(u16 low, u16 high) { return low | u32{high} << 16; }

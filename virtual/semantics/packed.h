@@ -125,13 +125,10 @@ inline float v_fma_mix_f32(float a, float b, float c) { return std::fma(a, b, c)
 // To f16 with one rounding: the f32 in between is odd where inexact.
 inline u16 fma_mix_f16(float a, float b, float c) {
   const double product = static_cast<double>(a) * static_cast<double>(b);
-  const double sum = product + static_cast<double>(c);
+  const double addend = c, sum = product + addend;
   const double of_c = sum - product;
-  const double error = (product - (sum - of_c)) + (static_cast<double>(c) - of_c);
-  u64 bits = bits_of(sum);
-  const bool inexact = error != 0.0 && error == error && (bits & 1) == 0;
-  bits = inexact ? ((error > 0.0) == (sum > 0.0) ? bits + 1 : bits - 1) : bits;
-  return f16_of_f32(to_odd(double_of(bits)));
+  const double lost = (product - (sum - of_c)) + (addend - of_c);
+  return f16_of_f32(to_odd(odd_sum(sum, lost)));
 }
 
 // ---- Dot products ----

@@ -112,10 +112,7 @@ inline double fma_f64(double a, double b, double c, Round round) {
 
 inline u16 f16_of_exact(Exact exact, Round round) {
   // Odd in f64, then odd in f32: both keep which side of any f16 the value is on.
-  u64 bits = bits_of(exact.high);
-  if (exact.low != 0.0 && (bits & 1) == 0)
-    bits += (exact.low > 0) == (exact.high > 0) ? 1 : ~u64{0};
-  return f16_of_f32(to_odd(double_of(bits)), round);
+  return f16_of_f32(to_odd(odd_sum(exact.high, exact.low)), round);
 }
 inline u16 add_f16(u16 a, u16 b, Round round) {
   if (round == Round::nearest) return add_f16(a, b);
