@@ -321,6 +321,49 @@ inline void decode_i8(i32 (&out)[kPositions][64], const u32* rows) {
   }
 }
 
+// Where the elements along k are, in A and likewise in B.
+template <Shape kShape>
+constexpr std::array<int, kShape.k> offsets_along_k() {
+  std::array<int, kShape.k> table{};
+  for (int k = 0; k < kShape.k; ++k) table[k] = offset_of(kShape, kShape.m, k, false);
+  return table;
+}
+
+// One row of D: A's elements at a, B's at b.
+template <Shape kShape>
+inline void multiply_row(const MatrixOperands& o, const i32* a, const i32* b, int block, int i) {
+  static constexpr auto kOffsets = offsets_along_k<kShape>();
+  constexpr int kVectors = kShape.n / kWidth;
+  const Place at = place_of_result(kShape, block, i, 0);
+  Words sum[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    sum[v] = accumulators<Words>(o, at.position, at.lane + v * kWidth);
+  }
+  for (int k = 0; k < kShape.k; ++k) {
+    const u32 x = static_cast<u32>(a[kOffsets[k]]);
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      sum[v] += x * load_vector<Words>(b + kOffsets[k] + v * kWidth);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    store_vector(o.d + 64 * at.position + at.lane + v * kWidth, sum[v]);
+  }
+}
+template <Shape kShape>
+inline void multiply_row_elements(const MatrixOperands& o, const i32* a, const i32* b, int block,
+                                  int i) {
+  for (int j = 0; j < kShape.n; ++j) {
+    const Place at = place_of_result(kShape, block, i, j);
+    u32 sum = accumulator<u32>(o, at.position, at.lane);
+    for (int k = 0; k < kShape.k; ++k) {
+      const int offset = offset_of(kShape, kShape.m, k, false);
+      sum += static_cast<u32>(a[offset] * b[offset + j]);
+    }
+    o.d[64 * at.position + at.lane] = sum;
+  }
+}
+
 template <Shape kShape>
 void multiply_i8(const MatrixOperands& o) {
   constexpr int kPositions = kShape.per_lane(kShape.m);
@@ -342,22 +385,15 @@ void multiply_i8(const MatrixOperands& o) {
   } else {
     decode_i8(a, o.a);
   }
-  constexpr int kColumns = kShape.n < kWidth ? kShape.n : kWidth;
   for (int block = 0; block < kShape.blocks; ++block) {
     const int block_a = broadcast_block(block, plain, kShape.blocks);
     for (int i = 0; i < kShape.m; ++i) {
-      for (int j = 0; j < kShape.n; j += kColumns) {
-        const Place at = place_of_result(kShape, block, i, j);
-        u32 sum[kColumns];
-        for (int l = 0; l < kColumns; ++l) sum[l] = accumulator<u32>(o, at.position, at.lane + l);
-        for (int k = 0; k < kShape.k; ++k) {
-          const Place pa = place_of(kShape, kShape.m, block_a, i, k, false);
-          const Place pb = place_of(kShape, kShape.n, block, j, k, false);
-          const i32 x = a[pa.position][pa.lane];
-          const i32* y = &b[pb.position][pb.lane];
-          for (int l = 0; l < kColumns; ++l) sum[l] += static_cast<u32>(x * y[l]);
-        }
-        std::memcpy(o.d + 64 * at.position + at.lane, sum, sizeof sum);
+      const i32* of_a = a[0] + i + kShape.m * block_a;
+      const i32* of_b = b[0] + kShape.n * block;
+      if constexpr (kShape.n >= kWidth) {
+        multiply_row<kShape>(o, of_a, of_b, block, i);
+      } else {
+        multiply_row_elements<kShape>(o, of_a, of_b, block, i);
       }
     }
   }
