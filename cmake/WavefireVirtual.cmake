@@ -1,8 +1,10 @@
-# The virtual Instinct needs LLVM 20 or newer (its C library, to disassemble) and is left out without.
+# The virtual Instinct needs LLVM 20 or newer (its C library, to disassemble) and is left out
+# without.
 #
-# WAVEFIRE_BUILD_VIRTUAL: AUTO (if LLVM is found), ON (fail without), OFF. Sets WAVEFIRE_WITH_VIRTUAL
-# and, if that is true, the target wavefire_llvm.
-set(WAVEFIRE_BUILD_VIRTUAL AUTO CACHE STRING "Build the virtual Instinct: AUTO (with LLVM >= 20), ON, OFF")
+# WAVEFIRE_BUILD_VIRTUAL: AUTO (if LLVM is found), ON (fail without), OFF. Sets
+# WAVEFIRE_WITH_VIRTUAL and, if that is true, the target wavefire_llvm.
+set(WAVEFIRE_BUILD_VIRTUAL AUTO CACHE STRING
+    "Build the virtual Instinct: AUTO (with LLVM >= 20), ON, OFF")
 set_property(CACHE WAVEFIRE_BUILD_VIRTUAL PROPERTY STRINGS AUTO ON OFF)
 
 function(_wavefire_find_llvm)
@@ -30,6 +32,7 @@ if(WAVEFIRE_BUILD_VIRTUAL)
   elseif(WAVEFIRE_BUILD_VIRTUAL STREQUAL "AUTO")
     message(STATUS "No LLVM 20 or newer (llvm-22-dev): without the virtual Instinct")
   else()
-    message(FATAL_ERROR "WAVEFIRE_BUILD_VIRTUAL needs LLVM 20 or newer: install llvm-22-dev or set LLVM_ROOT")
+    message(FATAL_ERROR "WAVEFIRE_BUILD_VIRTUAL needs LLVM 20 or newer: install llvm-22-dev or "
+                        "set LLVM_ROOT")
   endif()
 endif()

@@ -31,6 +31,21 @@ std::shared_ptr<const Program> Program::decode(const CodeObject& object) {
   return program;
 }
 
+std::shared_ptr<const Program> Program::from_text(const std::vector<std::string>& lines,
+                                                  Target target) {
+  auto program = std::make_shared<Program>();
+  program->target_ = target;
+  for (const std::string& line : lines) {
+    Instruction in = parse_instruction(line, target);
+    in.index = static_cast<u32>(program->instructions_.size());
+    in.address = 4 * in.index;
+    program->instructions_.push_back(in);
+    program->text_.push_back(line);
+  }
+  program->link();
+  return program;
+}
+
 void Program::decode_section(const Segment& text) {
   Disassembler disassembler(target_);
   Section section{text.address, text.size, std::vector<u32>(text.size / 4, kNone)};

@@ -137,6 +137,10 @@ class Program {
  public:
   static std::shared_ptr<const Program> decode(const CodeObject& object);
 
+  // From text, without code or addresses: for tests. Branches go nowhere.
+  static std::shared_ptr<const Program> from_text(const std::vector<std::string>& lines,
+                                                  Target target);
+
   const std::vector<Instruction>& instructions() const { return instructions_; }
   // The instruction at an address of the image, or nullptr.
   const Instruction* at(u64 address) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 namespace instinct {
@@ -35,28 +36,50 @@ Table& table() {
   return instance;
 }
 
-void register_best_level() {
-#ifdef INSTINCT_WITH_avx512
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    return avx512::register_handlers();
-  }
+struct Level {
+  std::string_view name;
+  bool runs;
+  void (*register_handlers)();
+};
+
+std::vector<Level> levels() {
+  std::vector<Level> all;
+#ifdef INSTINCT_WITH_base
+  all.push_back({"base", true, &base::register_handlers});
 #endif
 #ifdef INSTINCT_WITH_avx2
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("bmi2")) {
-    return avx2::register_handlers();
+  all.push_back({"avx2",
+                 __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                     __builtin_cpu_supports("bmi2"),
+                 &avx2::register_handlers});
+#endif
+#ifdef INSTINCT_WITH_avx512
+  all.push_back({"avx512",
+                 __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"),
+                 &avx512::register_handlers});
+#endif
+  std::erase_if(all, [](const Level& level) { return !level.runs; });
+  return all;
+}
+
+std::string& chosen_level() {
+  static std::string name;
+  return name;
+}
+
+void register_level() {
+  const std::vector<Level> all = levels();
+  for (const Level& level : all) {
+    if (level.name == chosen_level()) return level.register_handlers();
   }
-#endif
-#ifdef INSTINCT_WITH_base
-  return base::register_handlers();
-#endif
+  all.back().register_handlers();
 }
 
 const Table& filled_table() {
   static std::once_flag once;
   std::call_once(once, [] {
-    register_best_level();
+    register_level();
     Table& all = table();
     for (u32 i = 0; i < all.opcodes.size(); ++i) {
       for (u32 target = 0; target < 2; ++target) {
@@ -70,6 +93,14 @@ const Table& filled_table() {
 }
 
 }  // namespace
+
+std::vector<std::string_view> runnable_levels() {
+  std::vector<std::string_view> names;
+  for (const Level& level : levels()) names.push_back(level.name);
+  return names;
+}
+
+void choose_level(std::string_view level) { chosen_level() = level; }
 
 void register_opcode(const Opcode& opcode) { table().opcodes.push_back(opcode); }
 

@@ -71,6 +71,11 @@ struct Opcode {
 // Adds an entry to the table that is being built (handlers/table.cpp).
 void register_opcode(const Opcode& opcode);
 
+// Names of the CPU levels that were compiled and run here, the best last; and, before the table is
+// first used, a choice of one for tests.
+std::vector<std::string_view> runnable_levels();
+void choose_level(std::string_view level);
+
 // The table for this CPU: by mnemonic without its suffix _e32, _e64, _dpp or _sdwa.
 const Opcode* find_opcode(std::string_view mnemonic, Target target);
 // All of them, for tests.

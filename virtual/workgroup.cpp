@@ -176,21 +176,25 @@ u32 Workgroup::pick() {
   return now;
 }
 
+void Workgroup::step(Wave& wave, const Instruction& in) {
+  const bool hazards = state.checks.hazards;
+  wave.next = &in + 1;
+  if (wave.any_pending) check_pending(wave, in);
+  if (hazards && in.hazards) check_hazards(wave, in);
+  ++counts[in.index];
+  ++wave.executed;
+  in.handler(wave, in);
+  if (hazards) note_issued(wave, in);
+}
+
 template <bool kTrace>
 void Workgroup::run_wave(Wave& wave, u64 quantum) {
-  const bool hazards = state.checks.hazards;
   wave.yields = false;
   while (quantum-- && wave.state == Wave::State::running && !wave.yields) {
     const Instruction& in = *wave.next;
-    wave.next = &in + 1;
-    if (wave.any_pending) check_pending(wave, in);
-    if (hazards && in.hazards) check_hazards(wave, in);
-    ++counts[in.index];
-    ++wave.executed;
     if (kTrace) access_cycles = 0;
-    in.handler(wave, in);
+    step(wave, in);
     if (kTrace) (*trace)[wave.index].push_back({in.index, access_cycles});
-    if (hazards) note_issued(wave, in);
   }
   if (wave.executed > state.instruction_limit && wave.state == Wave::State::running) {
     fail(wave, *wave.next, Fault::stuck, -1,

@@ -47,6 +47,11 @@ class Workgroup {
   // Runs one to its end. Throws Stop.
   void run(u32 x, u32 y, u32 z);
 
+  // In pieces: waves as they are at their start; one instruction of one of them.
+  void start(u32 x, u32 y, u32 z);
+  Wave& wave(u32 index) { return waves_[index]; }
+  void step(Wave& wave, const Instruction& in);
+
   [[noreturn]] void fail(const Wave& wave, const Instruction& in, Fault fault, int lane,
                          const std::string& message) const;
   [[noreturn]] void fail(const Wave& wave, const Instruction& in, Fault fault, int lane,
@@ -79,7 +84,6 @@ class Workgroup {
   u32 access_cycles = 0;    // of the instruction being executed, while tracing
 
  private:
-  void start(u32 x, u32 y, u32 z);
   void start_wave(Wave& wave);
   void start_scalars(Wave& wave);
   template <bool kTrace>

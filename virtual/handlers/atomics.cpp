@@ -272,9 +272,26 @@ void register_floats() {
            });
 }
 
+// The LDS forms of memory's; and those that only LDS has.
+void register_lds_only() {
+  add<u32>({{}, {"ds_rsub_u32", "ds_rsub_rtn_u32"}}, [](u32 old, u32 x, u32) { return x - old; });
+  add<u64>({{}, {"ds_rsub_u64", "ds_rsub_rtn_u64"}}, [](u64 old, u64 x, u64) { return x - old; });
+  add<u32, true>({{}, {"ds_cmpst_f32", "ds_cmpst_rtn_f32"}},
+                 [](u32 old, u32 x, u32 compare) { return f32(old) == f32(compare) ? x : old; });
+  add<u64, true>({{}, {"ds_cmpst_f64", "ds_cmpst_rtn_f64"}}, [](u64 old, u64 x, u64 compare) {
+    return double_of(old) == double_of(compare) ? x : old;
+  });
+  // Masked: the first operand's bits are cleared, the second's are set.
+  add<u32, true>({{}, {"ds_mskor_b32", "ds_mskor_rtn_b32"}},
+                 [](u32 old, u32 x, u32 mask) { return (old & ~mask) | x; });
+  add<u64, true>({{}, {"ds_mskor_b64", "ds_mskor_rtn_b64"}},
+                 [](u64 old, u64 x, u64 mask) { return (old & ~mask) | x; });
+}
+
 }  // namespace
 
 void register_atomics() {
+  register_lds_only();
   register_integers<u32>(kWords32);
   register_integers<u64>(kWords64);
   register_floats();

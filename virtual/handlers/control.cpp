@@ -132,14 +132,14 @@ void register_control() {
   add("s_sleep", &run_sleep, Unit::other);
   for (const char* name :
        {"s_setprio", "s_icache_inv", "s_incperflevel", "s_decperflevel", "s_ttracedata",
-        "s_sendmsg", "s_sethalt", "s_wakeup", "s_setkill", "s_dcache_inv", "s_dcache_wb",
-        "s_dcache_inv_vol", "s_dcache_wb_vol", "s_inst_prefetch"}) {
+        "s_sendmsg", "s_sendmsghalt", "s_sethalt", "s_wakeup", "s_setkill", "s_dcache_inv",
+        "s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol"}) {
     add(name, &run_nothing, Unit::other);
   }
   add("s_trap", &run_trap, Unit::other);
   add("s_memtime", &run_memtime, Unit::scalar_memory, 1);
   add("s_memrealtime", &run_memrealtime, Unit::scalar_memory, 1);
-  for (const char* name : {"buffer_wbl2", "buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol"}) {
+  for (const char* name : {"buffer_wbl2", "buffer_inv"}) {
     add(name, &run_cache_control, Unit::vector_memory);
   }
 }

@@ -16,6 +16,11 @@ Opcode transcendental(Opcode opcode) {
   return opcode;
 }
 
+Opcode on_gfx950(Opcode opcode) {
+  opcode.targets = 2;
+  return opcode;
+}
+
 float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
@@ -31,15 +36,13 @@ void register_f32() {
       vector_op("v_max3_f32", [](float a, float b, float c) { return v_max3_f32(a, b, c); }),
       vector_op("v_min3_f32", [](float a, float b, float c) { return v_min3_f32(a, b, c); }),
       vector_op("v_med3_f32", [](float a, float b, float c) { return v_med3_f32(a, b, c); }),
-      vector_op("v_maximum3_f32",
-                [](float a, float b, float c) { return v_maximum3_f32(a, b, c); }),
-      vector_op("v_minimum3_f32",
-                [](float a, float b, float c) { return v_minimum3_f32(a, b, c); }),
+      on_gfx950(vector_op("v_maximum3_f32",
+                          [](float a, float b, float c) { return v_maximum3_f32(a, b, c); })),
+      on_gfx950(vector_op("v_minimum3_f32",
+                          [](float a, float b, float c) { return v_minimum3_f32(a, b, c); })),
       vector_op("v_fma_f32", [](float a, float b, float c) { return fma(a, b, c); }),
       vector_op(
           "v_fmac_f32", [](float a, float b, float c) { return fma(a, b, c); }, kReadsDst),
-      vector_op("v_mad_legacy_f32",
-                [](float a, float b, float c) { return v_mul_legacy_f32(a, b) + c; }),
       // The constant is printed where it stands: v_fmamk d, a, k, b; v_fmaak d, a, b, k.
       vector_op("v_fmamk_f32", [](float a, float k, float b) { return fma(a, k, b); }),
       vector_op("v_fmaak_f32", [](float a, float b, float k) { return fma(a, b, k); }),

@@ -205,6 +205,9 @@ void register_fp4() {
         return insert_byte(old, c.in.op_sel >> 2 & 3, byte);
       },
       kGfx950, kReadsDst);
+}
+
+void register_fp4_of_halves() {
   const auto from_halves = [](std::string_view name, std::string_view stochastic, auto kind) {
     using Kind = decltype(kind);
     add(
@@ -279,6 +282,7 @@ void register_vector_fp8() {
   register_scaled_stochastic<kE5m2>("v_cvt_scalef32_sr_bf8_f32", "v_cvt_scalef32_sr_bf8_f16",
                                     "v_cvt_scalef32_sr_bf8_bf16");
   register_fp4();
+  register_fp4_of_halves();
   register_stochastic_halves();
 }
 

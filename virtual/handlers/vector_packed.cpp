@@ -44,9 +44,9 @@ void packed_lanes(u32* d, const u32* const* s, const LaneContext& c) {
 
 // f(words..., clamp)
 template <u32 kSources, bool kFloats, class F>
-void add(std::string_view name, F, u8 targets = 3) {
+void add(std::string_view name, F, u8 targets = 3, u16 flags = 0) {
   Opcode opcode =
-      handler_op(name, &run_lanes, Unit::valu, 1, kPacked | (kFloats ? kFloatResult : 0),
+      handler_op(name, &run_lanes, Unit::valu, 1, kPacked | flags | (kFloats ? kFloatResult : 0),
                  kFloats ? Type::f16 : Type::b32);
   opcode.kernel =
       reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&packed_lanes<F, kSources, kFloats>));
@@ -61,6 +61,9 @@ void register_packed_halves() {
   add<2, true>("v_pk_min_f16", [](u32 a, u32 b, bool) { return v_pk_min_f16(a, b); });
   add<2, true>("v_pk_max_f16", [](u32 a, u32 b, bool) { return v_pk_max_f16(a, b); });
   add<3, true>("v_pk_fma_f16", [](u32 a, u32 b, u32 c, bool) { return v_pk_fma_f16(a, b, c); });
+  add<3, true>(
+      "v_pk_fmac_f16", [](u32 a, u32 b, u32 c, bool) { return v_pk_fma_f16(a, b, c); }, 3,
+      kReadsDst);
   add<3, true>(
       "v_pk_minimum3_f16", [](u32 a, u32 b, u32 c, bool) { return v_pk_minimum3_f16(a, b, c); },
       kGfx950);
@@ -184,9 +187,6 @@ void register_mixed() {
   add_mix("v_fma_mix_f32", &mix_lanes<Mix::whole>, 0);
   add_mix("v_fma_mixlo_f16", &mix_lanes<Mix::low>, kReadsDst);
   add_mix("v_fma_mixhi_f16", &mix_lanes<Mix::high>, kReadsDst);
-  add_mix("v_mad_mix_f32", &mix_lanes<Mix::whole>, 0);
-  add_mix("v_mad_mixlo_f16", &mix_lanes<Mix::low>, kReadsDst);
-  add_mix("v_mad_mixhi_f16", &mix_lanes<Mix::high>, kReadsDst);
 }
 
 // Dot products: halves or bytes of a and b, summed onto c. As VOP2 (v_dot2c) c is the destination.
