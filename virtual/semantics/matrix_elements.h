@@ -69,10 +69,10 @@ template <int kPositions>
 struct Elements {
   alignas(64) float value[kPositions][64];
   alignas(64) i32 exponent[kPositions][64];
-  i32 most = 2 * kZeroExponent, least = kSpecialExponent;  // over what is not zero
+  // Extremes of the exponents of what is not zero, by lane modulo kWidth.
+  Ints high = all(2 * kZeroExponent), low = all(kSpecialExponent);
 
   void set_exponents(int position, i32 lowest) {
-    Ints high = all(most), low = all(least);
     for (int l = 0; l < 64; l += kWidth) {
       const Words bits = load_vector<Words>(&value[position][l]);
       const Ints field = reinterpret_cast<Ints>(bits >> 23 & 0xffu);
@@ -83,10 +83,16 @@ struct Elements {
       low = select<Ints>(zero, low, e < low ? e : low);
       store_vector(&exponent[position][l], select<Ints>(zero, all(kZeroExponent), e));
     }
-    for (int l = 0; l < kWidth; ++l) {
-      most = high[l] > most ? high[l] : most;
-      least = low[l] < least ? low[l] : least;
-    }
+  }
+  i32 most() const {
+    i32 result = high[0];
+    for (int l = 1; l < kWidth; ++l) result = high[l] > result ? high[l] : result;
+    return result;
+  }
+  i32 least() const {
+    i32 result = low[0];
+    for (int l = 1; l < kWidth; ++l) result = low[l] < result ? low[l] : result;
+    return result;
   }
 };
 
@@ -178,8 +184,8 @@ inline void spread(Elements<2 * kKept>& out, const Elements<kKept>& kept, const 
       out.exponent[p][l] = kZeroExponent;
     }
   }
-  out.most = kept.most;
-  out.least = kept.least;
+  out.high = kept.high;
+  out.low = kept.low;
   for (int l = 0; l < 64; ++l) {
     const u64 bits = u64{index[l]} >> (2 * kKept * set % 32);
     for (int p = 0; p < kKept; ++p) {

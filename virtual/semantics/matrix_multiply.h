@@ -75,7 +75,7 @@ struct GroupSum {
   }
 
   // Any case, an element at a time.
-  float element(int block, int block_a, int i, int j, float c) const {
+  [[gnu::noinline]] float element(int block, int block_a, int i, int j, float c) const {
     for (int g = 0; g < kShape.k / kGroup; ++g) {
       Group group;
       group.count = kGroup;
@@ -187,8 +187,8 @@ void multiply_elements(const MatrixOperands& o, const GroupSum<kSums>& sum) {
 template <Sums kSums>
 void multiply_operands(const MatrixOperands& o, const GroupSum<kSums>& sum) {
   if constexpr (kSums.n >= 16) {
-    if (sum.a.most + sum.b.most <= 120) {
-      return multiply_vectors<kSums>(o, sum, sum.a.least + sum.b.least < -100);
+    if (sum.a.most() + sum.b.most() <= 120) {
+      return multiply_vectors<kSums>(o, sum, sum.a.least() + sum.b.least() < -100);
     }
   }
   multiply_elements<kSums>(o, sum);
@@ -241,7 +241,7 @@ void multiply_scaled(const MatrixOperands& o) {
   MatrixOperands plain = o;
   plain.cbsz = plain.abid = plain.blgp = 0;
   // A NaN among the scales: element by element.
-  if (!finite_a || !finite_b) a.most = b.most = kSpecialExponent;
+  if (!finite_a || !finite_b) a.high = b.high = all(kSpecialExponent);
   if (chunked_a && chunked_b) {
     multiply_operands<sums_of(kShape, true, true)>(plain, {a, b, scale_a, scale_b});
   } else if (chunked_a) {
