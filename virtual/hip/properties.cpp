@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "virtual/execute.h"
 
@@ -51,6 +52,35 @@ constexpr u32 kMaxBlocks = 32;  // of a compute unit, more than one wave each
 
 int saturated(u64 value) { return static_cast<int>(std::min<u64>(value, INT_MAX)); }
 
+// What a device can do (1) and cannot (0).
+std::optional<int> flag(hipDeviceAttribute_t attribute) {
+  switch (attribute) {
+    case hipDeviceAttributeCanMapHostMemory:
+    case hipDeviceAttributeCanUseHostPointerForRegisteredMem:
+    case hipDeviceAttributeConcurrentKernels:
+    case hipDeviceAttributeConcurrentManagedAccess:
+    case hipDeviceAttributeManagedMemory:
+    case hipDeviceAttributeStreamPrioritiesSupported:
+    case hipDeviceAttributeUnifiedAddressing:
+    case hipDeviceAttributeMemoryPoolsSupported:
+    case hipDeviceAttributeHostRegisterSupported:
+    case hipDeviceAttributeIsLargeBar:
+    case hipDeviceAttributeFineGrainSupport: return 1;
+    case hipDeviceAttributeComputeMode:
+    case hipDeviceAttributeCooperativeLaunch:
+    case hipDeviceAttributeIntegrated:
+    case hipDeviceAttributePageableMemoryAccess:
+    case hipDeviceAttributePageableMemoryAccessUsesHostPageTables:
+    case hipDeviceAttributePciDeviceId:
+    case hipDeviceAttributePciDomainID:
+    case hipDeviceAttributeReservedSharedMemPerBlock:
+    case hipDeviceAttributeVirtualMemoryManagementSupported:
+    case hipDeviceAttributeCanUseStreamWaitValue:
+    case hipDeviceAttributeImageSupport: return 0;
+    default: return std::nullopt;
+  }
+}
+
 }  // namespace
 
 int attribute(Device& device, hipDeviceAttribute_t attribute) {
@@ -92,29 +122,9 @@ int attribute(Device& device, hipDeviceAttribute_t attribute) {
     case hipDeviceAttributeClockInstructionRate:
     case hipDeviceAttributeWallClockRate: return kWallClockKhz;
     case hipDeviceAttributeAsicRevision: return 1;
-    case hipDeviceAttributeCanMapHostMemory:
-    case hipDeviceAttributeCanUseHostPointerForRegisteredMem:
-    case hipDeviceAttributeConcurrentKernels:
-    case hipDeviceAttributeConcurrentManagedAccess:
-    case hipDeviceAttributeCooperativeLaunch:
-    case hipDeviceAttributeManagedMemory:
-    case hipDeviceAttributeStreamPrioritiesSupported:
-    case hipDeviceAttributeUnifiedAddressing:
-    case hipDeviceAttributeMemoryPoolsSupported:
-    case hipDeviceAttributeHostRegisterSupported:
-    case hipDeviceAttributeIsLargeBar:
-    case hipDeviceAttributeFineGrainSupport: return 1;
-    case hipDeviceAttributeComputeMode:
-    case hipDeviceAttributeIntegrated:
-    case hipDeviceAttributePageableMemoryAccess:
-    case hipDeviceAttributePageableMemoryAccessUsesHostPageTables:
-    case hipDeviceAttributePciDeviceId:
-    case hipDeviceAttributePciDomainID:
-    case hipDeviceAttributeReservedSharedMemPerBlock:
-    case hipDeviceAttributeVirtualMemoryManagementSupported:
-    case hipDeviceAttributeCanUseStreamWaitValue:
-    case hipDeviceAttributeImageSupport: return 0;
+    default: break;
   }
+  if (const std::optional<int> yes_or_no = flag(attribute)) return *yes_or_no;
   throw Failure(hipErrorInvalidValue, "device attribute " + std::to_string(attribute) +
                                           " is not known to the virtual Instinct");
 }
@@ -155,7 +165,7 @@ void fill_properties(Device& device, hipDeviceProp_tR0600& properties) {
   properties.maxSharedMemoryPerMultiProcessor = lds;
   properties.regsPerMultiprocessor = number(hipDeviceAttributeMaxRegistersPerMultiprocessor);
   properties.managedMemory = properties.concurrentManagedAccess = 1;
-  properties.canUseHostPointerForRegisteredMem = properties.cooperativeLaunch = 1;
+  properties.canUseHostPointerForRegisteredMem = 1;
   properties.maxBlocksPerMultiProcessor = kMaxBlocks;
   properties.hostRegisterSupported = properties.memoryPoolsSupported = 1;
   properties.clockInstructionRate = kWallClockKhz;
