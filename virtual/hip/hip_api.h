@@ -12,7 +12,7 @@ extern "C" {
 #define WAVEFIRE_HIP_DEFAULT(value)
 #endif
 
-// NOLINTBEGIN(readability-identifier-naming): the names are HIP's.
+// NOLINTBEGIN(readability-identifier-naming, bugprone-reserved-identifier): the names are HIP's.
 
 // Errors, of the calling thread.
 hipError_t hipGetLastError(void);
@@ -153,6 +153,12 @@ hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned int
 hipError_t hipLaunchKernel(const void* function, dim3 grid, dim3 block, void** parameters,
                            size_t dynamic_lds WAVEFIRE_HIP_DEFAULT(0),
                            hipStream_t stream WAVEFIRE_HIP_DEFAULT(NULL));
+// What clang turns kernel<<<grid, block, dynamic_lds, stream>>>() into, before hipLaunchKernel.
+hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block,
+                                      size_t dynamic_lds WAVEFIRE_HIP_DEFAULT(0),
+                                      hipStream_t stream WAVEFIRE_HIP_DEFAULT(NULL));
+hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, size_t* dynamic_lds,
+                                     hipStream_t* stream);
 hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, hipFunction_t function,
                                                               int block_threads,
                                                               size_t dynamic_lds);
@@ -242,7 +248,7 @@ hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t exec, hipGraphNode_t n
 hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t* error_node,
                               hipGraphExecUpdateResult* result);
 
-// NOLINTEND(readability-identifier-naming)
+// NOLINTEND(readability-identifier-naming, bugprone-reserved-identifier)
 
 #ifdef __cplusplus
 }

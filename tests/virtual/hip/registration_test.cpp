@@ -12,10 +12,6 @@ void __hipRegisterFunction(void** binary, const void* host_function, char* devic
                            void* grid, int* wave);
 void __hipRegisterVar(void** binary, void* host_variable, char* device_variable, char* name,
                       int external, size_t bytes, int constant, int global);
-hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t dynamic_lds,
-                                      hipStream_t stream);
-hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, size_t* dynamic_lds,
-                                     hipStream_t* stream);
 }
 
 namespace instinct {
