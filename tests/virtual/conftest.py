@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from instinct import BUILD, LIBRARY, TARGETS, Module, settings
-
-KERNELS = BUILD / "tests" / "virtual" / "kernels"
+from instinct import KERNELS, LIBRARY, TARGETS, Module, settings
 
 # Without the library (no LLVM, or no clang that compiles kernels) there is nothing to test.
 collect_ignore_glob = [] if LIBRARY.exists() and KERNELS.exists() else ["test_*.py"]

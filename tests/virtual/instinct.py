@@ -24,6 +24,7 @@ BUILD = Path(os.environ.get("WAVEFIRE_BUILD", Path(__file__).parents[2] / "build
 LIBRARY = Path(
     os.environ.get("WAVEFIRE_VIRTUAL_LIBRARY", BUILD / "virtual" / "hip" / "libwavefire_virtual.so")
 )
+KERNELS = BUILD / "tests" / "virtual" / "kernels"  # compiled
 TARGETS = ("gfx942", "gfx950")
 _MACHINES = {0x4C: "gfx942", 0x4F: "gfx950"}  # EF_AMDGPU_MACH in the flags of the ELF header
 _FLAGS_AT = 48

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import KERNELS
-from instinct import BUILD
+from instinct import BUILD, KERNELS
 
 PROGRAM = BUILD / "virtual" / "cli" / "wavefire-virtual"
 
