@@ -1,4 +1,6 @@
 // Allocation, and what is known of pointers.
+#include <cstring>
+
 #include "virtual/hip/device.h"
 #include "virtual/hip/graph.h"
 #include "virtual/hip/hip_api.h"
@@ -69,6 +71,33 @@ Allocation allocation_of(const void* pointer) {
     return *device->memory().find(address_of(pointer));
   }
   throw Failure(hipErrorInvalidValue, "the pointer belongs to no allocation");
+}
+
+template <class T>
+void write_as(void* data, T value) {
+  std::memcpy(data, &value, sizeof(value));
+}
+
+void write_attribute(void* data, hipPointer_attribute attribute, const void* pointer) {
+  const Allocation found = allocation_of(pointer);
+  const bool host = found.kind == Allocation::Kind::host;
+  switch (attribute) {
+    case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      return write_as(data, host ? hipMemoryTypeHost : hipMemoryTypeDevice);
+    case HIP_POINTER_ATTRIBUTE_DEVICE_POINTER: return write_as(data, pointer);
+    case HIP_POINTER_ATTRIBUTE_HOST_POINTER:
+      require(host, "device memory has no pointer of the host");
+      return write_as(data, pointer);
+    case HIP_POINTER_ATTRIBUTE_BUFFER_ID: return write_as(data, found.id);
+    case HIP_POINTER_ATTRIBUTE_IS_MANAGED: return write_as(data, 0);
+    case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return write_as(data, Runtime::get().owner_of(address_of(pointer))->ordinal());
+    case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR: return write_as(data, found.base);
+    case HIP_POINTER_ATTRIBUTE_RANGE_SIZE: return write_as(data, found.size);
+    case HIP_POINTER_ATTRIBUTE_MAPPED: return write_as(data, 1);
+    case HIP_POINTER_ATTRIBUTE_CONTEXT: break;
+  }
+  throw Failure(hipErrorNotSupported, "an attribute of pointers that is not known here");
 }
 
 }  // namespace
@@ -212,6 +241,26 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void
     attributes->device = device->ordinal();
     attributes->devicePointer = const_cast<void*>(pointer);
     if (!host) attributes->hostPointer = nullptr;
+  });
+}
+
+hipError_t hipPointerGetAttribute(void* data, hipPointer_attribute attribute,
+                                  hipDeviceptr_t pointer) {
+  return call(__func__, [&] {
+    require(data, "data is null");
+    write_attribute(data, attribute, pointer);
+  });
+}
+
+// Advice that changes nothing here: there is one memory.
+hipError_t hipMemAdvise(const void* pointer, size_t, hipMemoryAdvise, int) {
+  return call(__func__, [&] { allocation_of(pointer); });
+}
+
+hipError_t hipMemPrefetchAsync(const void* pointer, size_t, int, hipStream_t stream) {
+  return call(__func__, [&] {
+    allocation_of(pointer);
+    stream_of(stream);
   });
 }
 

@@ -77,6 +77,12 @@ hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, size_t* bytes, hipDevicep
 hipError_t hipMemPtrGetInfo(void* pointer, size_t* bytes);
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer);
 
+hipError_t hipPointerGetAttribute(void* data, hipPointer_attribute attribute,
+                                  hipDeviceptr_t pointer);
+hipError_t hipMemAdvise(const void* pointer, size_t bytes, hipMemoryAdvise advice, int device);
+hipError_t hipMemPrefetchAsync(const void* pointer, size_t bytes, int device,
+                               hipStream_t stream WAVEFIRE_HIP_DEFAULT(NULL));
+
 hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind);
 hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes, hipMemcpyKind kind,
                           hipStream_t stream WAVEFIRE_HIP_DEFAULT(NULL));

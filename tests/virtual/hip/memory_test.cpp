@@ -128,6 +128,17 @@ TEST_P(HipMemory, knows_its_ranges) {
   EXPECT_EQ(hipPointerGetAttributes(&attributes, array.data() + 50), hipSuccess);
   EXPECT_EQ(attributes.type, hipMemoryTypeDevice);
   EXPECT_EQ(attributes.device, GetParam());
+  void* start = nullptr;
+  EXPECT_EQ(
+      hipPointerGetAttribute(&start, HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR, array.data() + 50),
+      hipSuccess);
+  EXPECT_EQ(start, array.data());
+  EXPECT_EQ(hipPointerGetAttribute(&start, HIP_POINTER_ATTRIBUTE_HOST_POINTER, array.data()),
+            hipErrorInvalidValue);
+  int local = 0;
+  EXPECT_EQ(hipPointerGetAttribute(&start, HIP_POINTER_ATTRIBUTE_DEVICE_POINTER, &local),
+            hipErrorInvalidValue);
+  EXPECT_EQ(hipMemPrefetchAsync(array.data(), 4, 0, nullptr), hipSuccess);
 }
 
 TEST_P(HipMemory, is_freed_in_the_order_of_a_stream) {
