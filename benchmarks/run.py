@@ -69,12 +69,17 @@ class Bench:
         self.read_bandwidth, self.copy_bandwidth, self.multiply_rate = self._ceilings()
 
     def _ceilings(self) -> tuple[float, float, float]:
-        """Bytes a second read and copied, operations a second of a float32 product."""
+        """Bytes a second read and copied; operations a second of PyTorch's faster matrix product,
+        float32 or bfloat16."""
         x = torch.ones(64 * 1024 * 1024)
         y = torch.empty_like(x)
-        a = torch.randn(1536, 1536)
-        read, copy, product = alternate([x.sum, lambda: y.copy_(x), lambda: a @ a], self.repeats)
-        return 4 * x.numel() / min(read), 8 * x.numel() / min(copy), 2 * 1536**3 / min(product)
+        a = torch.randn(2048, 2048)
+        b = a.bfloat16()
+        read, copy, single, half = alternate(
+            [x.sum, lambda: y.copy_(x), lambda: a @ a, lambda: b @ b], self.repeats
+        )
+        product = 2 * 2048**3 / min(*single, *half)
+        return 4 * x.numel() / min(read), 8 * x.numel() / min(copy), product
 
     def add(
         self,
@@ -308,7 +313,7 @@ def main() -> None:
         f"{processor()}, {torch.get_num_threads()} threads, torch {torch.__version__}; "
         f"ceilings: read {bench.read_bandwidth / 1e9:.1f} GB/s, "
         f"copy {bench.copy_bandwidth / 1e9:.1f} GB/s, "
-        f"float32 product {bench.multiply_rate / 1e9:.0f} GFLOP/s"
+        f"matrix product {bench.multiply_rate / 1e9:.0f} GFLOP/s"
     )
     for part in (bench_plan, bench_rows, bench_prefill, bench_decode):
         part(bench)
@@ -320,6 +325,7 @@ def main() -> None:
         "commit": commit.stdout.strip(),
         "processor": processor(),
         "threads": torch.get_num_threads(),
+        "level": wavefire.cpu_level(),
         "torch": torch.__version__,
         "wavefire": wavefire.__version__,
         "read_bandwidth": bench.read_bandwidth,

@@ -47,9 +47,17 @@ missing_packages() {  # Debian packages for what this machine lacks
   fi
 }
 
-kernel_clang() {  # a clang that compiles kernels for AMD; CI has a test for it
-  if [ "${CI:-}" = true ] && ! compgen -c clang++-2 | grep -q '^clang++-2[0-2]$'; then
-    apt-cache --names-only search '^clang-2[0-2]$' 2>/dev/null | cut -d ' ' -f 1 | sort | tail -n 1
+amd_tools() {  # in CI: a clang that compiles kernels for AMD, its linker, LLVM's library
+  local version
+  [ "${CI:-}" = true ] || return 0
+  for version in 22 21 20; do
+    command -v "clang-$version" >/dev/null && command -v "ld.lld-$version" >/dev/null &&
+      [ -e "/usr/lib/llvm-$version/include/llvm-c/Disassembler.h" ] && return
+  done
+  version=$(apt-cache --names-only search '^clang-2[0-2]$' 2>/dev/null | cut -d ' ' -f 1 | sort |
+    tail -n 1)
+  if [ -n "$version" ]; then
+    echo "$version" "lld-${version#clang-}" "llvm-${version#clang-}-dev"
   fi
 }
 
@@ -81,7 +89,7 @@ install_set() {  # install_set <environment> <set>
   touch "$stamp"
 }
 
-read -ra missing < <({ missing_packages; kernel_clang; } | tr '\n' ' ') || true
+read -ra missing < <({ missing_packages; amd_tools; } | tr '\n' ' ') || true
 if [ ${#missing[@]} -gt 0 ]; then
   install_packages "${missing[@]}"
 fi

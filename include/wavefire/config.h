@@ -25,4 +25,8 @@ const Config& config();
 /// Replaces the settings. Not to be called while operations run.
 void set_config(const Config& config);
 
+/// The CPU level at which kernels run: "scalar", "avx2" or "avx512". Throws `Error` (unsupported)
+/// when a level is forced that the processor lacks.
+std::string active_cpu_level();
+
 }  // namespace wavefire

@@ -13,7 +13,7 @@ from . import (
     sampling,
     utils,
 )
-from ._library import __version__, configure
+from ._library import __version__, configure, cpu_level
 from .activation import gelu_and_mul, gelu_tanh_and_mul, silu_and_mul
 from .cascade import merge_state, merge_state_in_place, merge_states
 from .decode import (
@@ -91,6 +91,7 @@ __all__ = [
     "apply_rope_with_cos_sin_cache_inplace",
     "cascade",
     "configure",
+    "cpu_level",
     "decode",
     "fast_decode_plan",
     "fused_add_rmsnorm",

@@ -50,6 +50,11 @@ def function(name: str) -> Callable[..., Any]:
 __version__: str = str(function("library_version")())
 
 
+def cpu_level() -> str:
+    """The instruction set level at which CPU kernels run: scalar, avx2 or avx512."""
+    return str(function("cpu_level")())
+
+
 def configure(**settings: object) -> None:
     """Changes settings of the process: ``cpu_level``, ``parallel``, ``num_threads``, ``log_level``.
 

@@ -105,6 +105,12 @@ tvm::ffi::Array<tvm::ffi::String> dtype_names() {
 
 tvm::ffi::String library_version() { return version(); }
 
+tvm::ffi::String cpu_level() {
+  std::string level;
+  guarded([&] { level = active_cpu_level(); });
+  return level;
+}
+
 void set_config_value(tvm::ffi::String name, tvm::ffi::String value) {
   guarded([&] {
     Config settings = config();
@@ -146,6 +152,7 @@ TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_stats, kv_cache_stats);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_tables, kv_cache_tables);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(dtype_names, dtype_names);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(library_version, library_version);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(cpu_level, cpu_level);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(set_config_value, set_config_value);
 
 }  // namespace wavefire::bindings

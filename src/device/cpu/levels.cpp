@@ -43,7 +43,15 @@ Level active_level() {
   return Level::scalar;
 }
 
-bool has_bf16_products() { return active_level() == Level::avx512; }
+// Intel's processors sum bf16 pairs at half the rate of fma (measured on Sapphire Rapids: 64 against
+// 138 GFLOP/s), AMD's at twice.
+bool has_bf16_products() {
+#ifdef WAVEFIRE_WITH_AVX512
+  return active_level() == Level::avx512 && __builtin_cpu_is("amd") != 0;
+#else
+  return false;
+#endif
+}
 
 const AttentionKernels& attention_kernels() {
   switch (active_level()) {
@@ -70,3 +78,5 @@ const RowKernels& row_kernels() {
 }
 
 }  // namespace wavefire::cpu
+
+std::string wavefire::active_cpu_level() { return cpu::name_of(cpu::active_level()); }

@@ -14,7 +14,7 @@ const char* name_of(Level level);
 /// `Error` (unsupported) for a forced level that is missing.
 Level active_level();
 
-/// True when the processor multiplies pairs of bf16 (AVX512_BF16).
+/// True when the processor multiplies pairs of bf16 (AVX512_BF16) faster than float32.
 bool has_bf16_products();
 
 const AttentionKernels& attention_kernels();

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Writes docs/performance.md from results of run.py: one section for each JSON file given."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+HEAD = """# Performance
+
+Measured by `make bench`: ours and the peer in turn in one process, the median of repeats, each
+result checked before it is timed. The ceilings are measured in the same run: reading is a sum over
+256 MiB, copying a `copy_` of them, the product PyTorch's faster square matrix product (float32 or
+bfloat16). The share of the ceiling is the time that the ceiling would allow over the time taken.
+Other machines: run `make bench`, then `benchmarks/report.py FILE.json...`, which writes this page.
+"""
+
+
+def row(result: dict) -> str:
+    share = "" if result["floor"] is None else f"{100 * result['floor'] / result['ours']:.0f} %"
+    peer = "" if result["ratio"] is None else f"{result['ratio']:.2f} x {result['peer_name']}"
+    rate = "" if result["floor"] is None else f"{result['rate'] / 1e9:.1f} G{result['unit']}"
+    cells = [result["case"], f"{1e3 * result['ours']:.3f} ms", rate, share, peer]
+    cells.append(f"{100 * result['spread']:.0f} %")
+    return "| " + " | ".join(cells) + " |"
+
+
+def section(path: Path) -> str:
+    record = json.loads(path.read_text())
+    lines = [
+        f"## {record['processor']}, {record['threads']} threads, CPU level {record['level']}",
+        "",
+        f"Commit {record['commit'][:12]}, torch {record['torch']}. Ceilings: "
+        f"read {record['read_bandwidth'] / 1e9:.1f} GB/s, "
+        f"copy {record['copy_bandwidth'] / 1e9:.1f} GB/s, "
+        f"product {record['multiply_rate'] / 1e9:.0f} GFLOP/s.",
+    ]
+    groups = dict.fromkeys(result["group"] for result in record["results"])
+    for group in groups:
+        lines += ["", f"### {group}", "", "| case | time | rate | of ceiling | against | spread |"]
+        lines.append("|---|---|---|---|---|---|")
+        lines += [row(result) for result in record["results"] if result["group"] == group]
+    plot = path.with_suffix(".png")
+    if plot.exists():
+        lines += ["", f"![times as fast as the peer]({plot.relative_to(ROOT / 'docs')})"]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", type=Path, nargs="+", help="JSON files in docs/measurements")
+    args = parser.parse_args()
+    parts = [HEAD.rstrip()] + [section(path.resolve()) for path in args.files]
+    (ROOT / "docs/performance.md").write_text("\n\n".join(parts) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+// What the environment and wavefireVirtualSet... decide.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "virtual/execute.h"
+#include "virtual/types.h"
+
+namespace instinct::hip {
+
+// The variables are described in docs/virtual_instinct.md.
+struct Config {
+  std::vector<Target> devices;             // WAVEFIRE_VIRTUAL_DEVICES
+  u64 memory_bytes = 0;                    // WAVEFIRE_VIRTUAL_MEMORY, of each device
+  std::atomic<bool> log = false;           // WAVEFIRE_VIRTUAL_LOG
+  std::atomic<bool> quiet = false;         // WAVEFIRE_VIRTUAL_QUIET: no reports on stderr
+  std::atomic<bool> deferred = false;      // WAVEFIRE_VIRTUAL_STREAMS=deferred
+  std::atomic<bool> host_memory = false;   // WAVEFIRE_VIRTUAL_HOST_MEMORY=any
+  std::atomic<int> threads = 0;            // WAVEFIRE_VIRTUAL_THREADS
+  std::atomic<u64> seed = 0;               // WAVEFIRE_VIRTUAL_SEED
+  std::atomic<u64> instruction_limit = 0;  // WAVEFIRE_VIRTUAL_LIMIT
+  std::string error;                       // why the environment was not understood
+
+  Checks checks() const;
+  void set_checks(const Checks& checks);
+
+ private:
+  mutable std::mutex mutex_;
+  Checks checks_;  // WAVEFIRE_VIRTUAL_CHECKS
+};
+
+Config& config();
+
+}  // namespace instinct::hip
