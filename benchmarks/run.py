@@ -10,116 +10,21 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import statistics
 import subprocess
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import torch
 import wavefire
+from measure import Bench, Result, close
+from rows import bench_rows, bench_sampling
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 HERE = Path(__file__).parent
-Work = Callable[[], object]
-
-
-@dataclass
-class Result:
-    """Times in seconds; `floor` is what the machine's ceiling allows at best."""
-
-    group: str
-    case: str
-    ours: float
-    peer: float | None
-    peer_name: str
-    floor: float | None
-    unit: str  # of `rate`
-    rate: float
-    ceiling: float | None
-    spread: float
-
-    @property
-    def ratio(self) -> float | None:
-        return None if self.peer is None else self.peer / self.ours
-
-
-def alternate(works: list[Work], repeats: int) -> list[list[float]]:
-    for work in works:
-        work()
-    times: list[list[float]] = [[] for _ in works]
-    for _ in range(repeats):
-        for work, taken in zip(works, times, strict=True):
-            begin = time.perf_counter()
-            work()
-            taken.append(time.perf_counter() - begin)
-    return times
-
-
-class Bench:
-    def __init__(self, quick: bool) -> None:
-        self.repeats = 5 if quick else 11
-        self.quick = quick
-        self.results: list[Result] = []
-        self.read_bandwidth, self.copy_bandwidth, self.multiply_rate = self._ceilings()
-
-    def _ceilings(self) -> tuple[float, float, float]:
-        """Bytes a second read and copied; operations a second of PyTorch's faster matrix product,
-        float32 or bfloat16."""
-        x = torch.ones(64 * 1024 * 1024)
-        y = torch.empty_like(x)
-        a = torch.randn(2048, 2048)
-        b = a.bfloat16()
-        read, copy, single, half = alternate(
-            [x.sum, lambda: y.copy_(x), lambda: a @ a, lambda: b @ b], self.repeats
-        )
-        product = 2 * 2048**3 / min(*single, *half)
-        return 4 * x.numel() / min(read), 8 * x.numel() / min(copy), product
-
-    def add(
-        self,
-        group: str,
-        case: str,
-        ours: Work,
-        peer: Work | None,
-        peer_name: str,
-        check: Callable[[], bool],
-        amount: float,
-        unit: str,
-        ceiling: float | None,
-    ) -> None:
-        """`amount` operations or bytes; `check` must hold before anything is timed."""
-        if not check():
-            raise SystemExit(f"{group} {case}: the result is wrong; nothing is measured")
-        times = alternate([ours] if peer is None else [ours, peer], self.repeats)
-        mine = statistics.median(times[0])
-        other = None if peer is None else statistics.median(times[1])
-        spread = (max(times[0]) - min(times[0])) / mine
-        floor = None if ceiling is None else amount / ceiling
-        self.results.append(
-            Result(group, case, mine, other, peer_name, floor, unit, amount / mine, ceiling, spread)
-        )
-        self.show(self.results[-1])
-
-    @staticmethod
-    def show(r: Result) -> None:
-        share = "" if r.ceiling is None else f"  {100 * r.rate / r.ceiling:5.1f} % of ceiling"
-        peer = "" if r.ratio is None else f"  {r.ratio:6.2f} x {r.peer_name}"
-        print(
-            f"{r.group:10s} {r.case:46s} {1e3 * r.ours:9.3f} ms  "
-            f"{r.rate / 1e9:8.1f} G{r.unit}{share}{peer}"
-        )
-
-
-def close(ours: torch.Tensor, theirs: torch.Tensor, tolerance: float) -> bool:
-    return float((ours.float() - theirs.float()).abs().max()) <= tolerance * float(
-        theirs.float().abs().max()
-    )
 
 
 def bench_prefill(bench: Bench) -> None:
@@ -199,64 +104,6 @@ def bench_decode(bench: Bench) -> None:
         )
 
 
-def bench_rows(bench: Bench) -> None:
-    x, w = torch.randn(8192, 4096, dtype=torch.bfloat16), torch.randn(4096, dtype=torch.bfloat16)
-    out = torch.empty_like(x)
-    norm = torch.nn.functional.rms_norm
-    bench.add(
-        "rows",
-        "rmsnorm bf16 8192 x 4096",
-        lambda: wavefire.rmsnorm(x, w, out=out),
-        lambda: norm(x, (4096,), w, 1e-6),
-        "torch",
-        lambda: close(wavefire.rmsnorm(x, w), norm(x, (4096,), w, 1e-6), 0.02),
-        4 * x.numel(),
-        "B/s",
-        bench.copy_bandwidth,
-    )
-    half = torch.empty(8192, 2048, dtype=torch.bfloat16)
-
-    def silu() -> torch.Tensor:
-        a, b = x.chunk(2, -1)
-        return torch.nn.functional.silu(a) * b
-
-    bench.add(
-        "rows",
-        "silu_and_mul bf16 8192 x 4096",
-        lambda: wavefire.silu_and_mul(x, out=half),
-        silu,
-        "torch",
-        lambda: close(wavefire.silu_and_mul(x), silu(), 0.02),
-        3 * x.numel(),
-        "B/s",
-        bench.copy_bandwidth,
-    )
-    logits = torch.randn(16, 128256)
-    probs = torch.softmax(logits, -1)
-
-    def sorted_sample() -> torch.Tensor:
-        ordered, index = probs.sort(-1, descending=True)
-        kept = ordered * (ordered.cumsum(-1) - ordered < 0.9)
-        return index.gather(1, torch.multinomial(kept, 1))
-
-    def valid() -> bool:
-        tokens = wavefire.top_p_sampling_from_probs(probs, 0.9, seed=1).long()
-        kept = wavefire.top_p_renorm_probs(probs, 0.9)
-        return bool((kept.gather(1, tokens[:, None]) > 0).all())
-
-    bench.add(
-        "sampling",
-        "top-p 0.9, batch 16, vocabulary 128256",
-        lambda: wavefire.top_p_sampling_from_probs(probs, 0.9, seed=1),
-        sorted_sample,
-        "torch sort",
-        valid,
-        4 * probs.numel(),
-        "B/s",
-        bench.read_bandwidth,
-    )
-
-
 def bench_plan(bench: Bench) -> None:
     lengths = np.random.default_rng(0).integers(1, 8192, 256)
     indptr = torch.tensor(np.cumsum([0, *-(-lengths // 16)]), dtype=torch.int32)
@@ -315,7 +162,7 @@ def main() -> None:
         f"copy {bench.copy_bandwidth / 1e9:.1f} GB/s, "
         f"matrix product {bench.multiply_rate / 1e9:.0f} GFLOP/s"
     )
-    for part in (bench_plan, bench_rows, bench_prefill, bench_decode):
+    for part in (bench_plan, bench_rows, bench_sampling, bench_prefill, bench_decode):
         part(bench)
     args.output.mkdir(parents=True, exist_ok=True)
     commit = subprocess.run(

@@ -45,11 +45,12 @@ WF_DEVICE void rms_norm_row(const Params& p, i64 row, i64 next) {
   });
 }
 
-template <class Rows, DType dtype>
-WF_DEVICE void layer_norm_row(const Params& p, i64 row) {
+template <class Rows, DType dtype, bool stream>
+WF_DEVICE void layer_norm_row(const Params& p, i64 row, i64 next) {
   using E = typename Rows::Element;
   using T = tile::ElementTraits<E>;
   const char* x = row_of(p.x, p, p.x_stride, row);
+  const char* next_x = row_of(p.x, p, p.x_stride, next);
   char* out = row_of(p.out, p, p.out_stride, row);
   const float scale = 1.f / static_cast<float>(p.width);
   const float sum = Rows::sum_columns(p.width, [&](i64 column, int count, E partial) {
@@ -64,10 +65,11 @@ WF_DEVICE void layer_norm_row(const Params& p, i64 row) {
   tile::with_output_dtype(p.weight_dtype, [&]<DType weight_dtype>() {
     tile::with_output_dtype(p.bias_dtype, [&]<DType bias_dtype>() {
       Rows::for_columns(p.width, [&](i64 column, int count) {
+        Rows::prefetch(next_x + column * size_of(dtype));
         const E v = (Rows::template load<dtype>(x, column, count) - mean) * factor;
         E y = v * Rows::template load<weight_dtype>(p.weight, column, count);
         if (p.bias != nullptr) y = y + Rows::template load<bias_dtype>(p.bias, column, count);
-        Rows::template store<dtype>(out, column, count, y);
+        Rows::template store<dtype, stream>(out, column, count, y);
       });
     });
   });
@@ -90,7 +92,15 @@ WF_DEVICE void rms_norm_rows(const Params& p, i64 begin, i64 end) {
 
 template <class Rows, DType dtype>
 WF_DEVICE void layer_norm_rows(const Params& p, i64 begin, i64 end) {
-  for (i64 row = begin; row < end; ++row) layer_norm_row<Rows, dtype>(p, row);
+  for (i64 row = begin; row < end; ++row) {
+    const i64 next = row + 1 < end ? row + 1 : row;
+    if (p.stream && Rows::streamable(row_of(p.out, p, p.out_stride, row))) {
+      layer_norm_row<Rows, dtype, true>(p, row, next);
+    } else {
+      layer_norm_row<Rows, dtype, false>(p, row, next);
+    }
+  }
+  if (p.stream) Rows::finish_streaming();
 }
 
 WF_NAMESPACE_END

@@ -80,11 +80,22 @@ def gemma_fused_add_rmsnorm(
     _fused_add_rms_norm(input, residual, weight, eps, 1.0)
 
 
-def layernorm(input: Any, gemma: Any, beta: Any, eps: float = 1e-6) -> Any:  # noqa: A002
+def layernorm(
+    input: Any,  # noqa: A002
+    gemma: Any,
+    beta: Any,
+    eps: float = 1e-6,
+    out: Any = None,
+) -> Any:
     """``(input - mean) / sqrt(variance + eps) * gemma + beta``; shapes as in ``rmsnorm``.
 
     ``gemma`` (gamma; the name is FlashInfer's) and ``beta [hidden]``: any of the three dtypes.
+    ``out`` may be ``input``.
     """
-    result = empty_like(input)
-    _layer_norm(input, gemma, beta, result, eps)
-    return returned(input, result)
+    if out is None:
+        result = empty_like(input)
+        _layer_norm(input, gemma, beta, result, eps)
+        return returned(input, result)
+    require_writable("layernorm", out=out)
+    _layer_norm(input, gemma, beta, out, eps)
+    return out

@@ -143,26 +143,34 @@ TEST(Norm, OnesOfEveryWidth) {
 // The result depends neither on where memory begins nor on whether it is written past the caches.
 TEST(Norm, TheSameBitsWhereverTheRowsLie) {
   std::mt19937 random(4);
-  for (DType dtype : value_dtypes) {
-    const std::int64_t rows = 2100, width = 4096;  // more than 16 MiB
+  const std::int64_t rows = 2100, width = 4096;  // more than 16 MiB
+  // 64: rows begin at cache lines; 1: they do not.
+  for_covering({3, 2, 2}, [&](const std::vector<int>& v) {
+    const DType dtype = value_dtypes[v[0]];
+    const std::int64_t gap = v[2] == 0 ? 64 : 1;
     const HostTensor x = random_tensor(dtype, {7, width}, Layout::packed, random);
     const HostTensor w = random_tensor(dtype, {width}, Layout::packed, random);
+    const auto run = [&](const TensorView& in, const TensorView& out) {
+      v[1] == 0 ? rms_norm(in, w.view(), out) : layer_norm(in, w.view(), w.view(), out);
+    };
+    const TensorView many = changed(x.view(), [&](auto& view) {  // the same rows again and again
+      view.rank = 3;
+      std::copy_n(std::vector<std::int64_t>{rows / 7, 7, width}.begin(), 3, view.shape);
+      std::copy_n(std::vector<std::int64_t>{0, width, 1}.begin(), 3, view.strides);
+    });
     HostTensor small(dtype, {7, width});
-    rms_norm(x.view(), w.view(), small.view());
-    TensorView many = x.view();  // the same rows again and again
-    many.rank = 3;
-    std::copy_n(std::initializer_list<std::int64_t>{rows / 7, 7, width}.begin(), 3, many.shape);
-    std::copy_n(std::initializer_list<std::int64_t>{0, width, 1}.begin(), 3, many.strides);
-    HostTensor large(dtype, {rows / 7, 7, width}, {7 * (width + 1), width + 1, 1});
-    rms_norm(many, w.view(), large.view());
+    HostTensor large(dtype, {rows / 7, 7, width}, {7 * (width + gap), width + gap, 1});
+    run(x.view(), small.view());
+    run(many, large.view());
     const std::vector<double> expected = values_of(small.view());
     for (std::int64_t i : {std::int64_t{0}, std::int64_t{1}, rows / 7 - 1}) {
-      TensorView part = large.view();
-      part.data = part.as<char>() + i * part.strides[0] * size_of(dtype);
-      part.shape[0] = 1;
+      const TensorView part = changed(large.view(), [&](auto& view) {
+        view.data = view.template as<char>() + i * view.strides[0] * size_of(dtype);
+        view.shape[0] = 1;
+      });
       ASSERT_EQ(values_of(part), expected);
     }
-  }
+  });
 }
 
 TEST(Norm, RowsAtStridesBeyond31Bits) {
