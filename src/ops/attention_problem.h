@@ -40,6 +40,8 @@ void require_lengths(const AttentionBatch& batch, int group);
 /// Radians that a position advances pair i by, [head_dim / 2]: theta^(-2i/d) / scale, or
 /// LLaMA 3.1's: with f that frequency (scale 1) and smooth = clamp(f old_context / (2 pi (high -
 /// low)) - 1 / (high / low - 1), 0, 1), (1 - smooth) f / scale + smooth f.
+/// Throws `Error` (invalid_argument) of operation `who` for parameters without frequencies.
+void require_rope(const char* who, const RopeParameters& rope);
 std::vector<double> rope_frequencies(const RopeParameters& rope, int head_dim);
 
 }  // namespace wavefire::ops

@@ -70,6 +70,7 @@ void launch(const TensorView& q, const TensorView& k, const TensorView& position
     p.cos_sin_dtype = cos_sin->dtype;
     limit = cos_sin->shape[0];
   } else {
+    ops::require_rope(operation, options.frequencies);
     for (double f : ops::rope_frequencies(options.frequencies, p.rotary_dim)) {
       frequencies.push_back(static_cast<float>(f));
       rest.push_back(static_cast<float>(f - double{frequencies.back()}));
