@@ -177,7 +177,7 @@ int profile(const CodeObject& object, const Options& options) {
 int main(int count, char** words) {
   const std::string first = count > 1 ? words[1] : "";
   if (first == "--help" || first == "-h" || first == "help") {
-    std::printf("%s", kUsage);
+    std::printf("%s", usage_text);
     return 0;
   }
   const Options options = parse_options(count, words);

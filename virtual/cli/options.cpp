@@ -6,7 +6,7 @@
 
 namespace instinct::cli {
 
-const char* const kUsage =
+const char* const usage_text =
     R"(wavefire-virtual: run AMD kernels for gfx942 and gfx950 on this CPU
 
   wavefire-virtual list FILE.co                 kernels, their arguments and resources

@@ -22,25 +22,25 @@ struct TypeInfo {
 };
 
 // In the order of Type.
-constexpr std::array<TypeInfo, 12> kTypes = {{{"i8", 1, false},
-                                              {"u8", 1, false},
-                                              {"i16", 2, false},
-                                              {"u16", 2, false},
-                                              {"i32", 4, false},
-                                              {"u32", 4, false},
-                                              {"i64", 8, false},
-                                              {"u64", 8, false},
-                                              {"f16", 2, true},
-                                              {"bf16", 2, true},
-                                              {"f32", 4, true},
-                                              {"f64", 8, true}}};
+constexpr std::array<TypeInfo, 12> type_table = {{{"i8", 1, false},
+                                                  {"u8", 1, false},
+                                                  {"i16", 2, false},
+                                                  {"u16", 2, false},
+                                                  {"i32", 4, false},
+                                                  {"u32", 4, false},
+                                                  {"i64", 8, false},
+                                                  {"u64", 8, false},
+                                                  {"f16", 2, true},
+                                                  {"bf16", 2, true},
+                                                  {"f32", 4, true},
+                                                  {"f64", 8, true}}};
 
-const TypeInfo& info(Type type) { return kTypes[static_cast<std::size_t>(type)]; }
+const TypeInfo& info(Type type) { return type_table[static_cast<std::size_t>(type)]; }
 
 std::optional<Type> type_named(std::string_view name) {
-  const auto found = std::ranges::find(kTypes, name, &TypeInfo::name);
-  if (found == kTypes.end()) return std::nullopt;
-  return static_cast<Type>(found - kTypes.begin());
+  const auto found = std::ranges::find(type_table, name, &TypeInfo::name);
+  if (found == type_table.end()) return std::nullopt;
+  return static_cast<Type>(found - type_table.begin());
 }
 
 [[noreturn]] void fail(const std::string& text, const std::string& why) {
@@ -220,14 +220,14 @@ Value make_value(const std::string& text, const KernelArgument& argument, Memory
 }
 
 std::string text_of(const Value& value) {
-  constexpr u64 kMost = 256;
-  constexpr u64 kColumns = 8;
+  constexpr u64 most_printed = 256;
+  constexpr u64 columns_printed = 8;
   const std::byte* from =
       value.address ? reinterpret_cast<const std::byte*>(value.address) : value.bytes.data();
   const u64 count = value.address ? value.count : 1;
   const u32 bytes = info(value.type).bytes;
   std::string out;
-  for (u64 i = 0; i < std::min(count, kMost); ++i) {
+  for (u64 i = 0; i < std::min(count, most_printed); ++i) {
     char number[64];
     if (info(value.type).real) {
       std::snprintf(number, sizeof(number), "%12.6g", decode_real(value.type, from + i * bytes));
@@ -241,9 +241,11 @@ std::string text_of(const Value& value) {
                     is_signed ? static_cast<long long>(whole) : static_cast<long long>(bits));
     }
     out += number;
-    out += i % kColumns == kColumns - 1 || i + 1 == std::min(count, kMost) ? "\n" : " ";
+    out += i % columns_printed == columns_printed - 1 || i + 1 == std::min(count, most_printed)
+               ? "\n"
+               : " ";
   }
-  if (count > kMost) out += "... " + std::to_string(count - kMost) + " more\n";
+  if (count > most_printed) out += "... " + std::to_string(count - most_printed) + " more\n";
   return out;
 }
 

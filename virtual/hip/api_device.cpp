@@ -12,7 +12,7 @@ using namespace instinct::hip;
 
 namespace {
 
-constexpr int kHipVersion = 60'140'091;  // of ROCm 6.1, whose interface this is
+constexpr int hip_version = 60'140'091;  // of ROCm 6.1, whose interface this is
 
 // A context is a device; its handle is the ordinal, counted from 1.
 hipCtx_t context_of(int ordinal) {
@@ -38,7 +38,7 @@ hipError_t hipInit(unsigned int flags) {
 hipError_t hipDriverGetVersion(int* version) {
   return call(__func__, [&] {
     require(version, "version is null");
-    *version = kHipVersion;
+    *version = hip_version;
   });
 }
 

@@ -77,12 +77,12 @@ std::shared_ptr<const Steps> GraphExec::steps() const {
 }
 
 hipGraphNodeType type_of(const Operation& operation) {
-  constexpr hipGraphNodeType kTypes[] = {hipGraphNodeTypeEmpty,  hipGraphNodeTypeKernel,
-                                         hipGraphNodeTypeMemcpy, hipGraphNodeTypeMemset,
-                                         hipGraphNodeTypeHost,   hipGraphNodeTypeEventRecord,
-                                         hipGraphNodeTypeGraph};
-  static_assert(std::size(kTypes) == std::variant_size_v<Operation>);
-  return kTypes[operation.index()];
+  constexpr hipGraphNodeType type_table[] = {hipGraphNodeTypeEmpty,  hipGraphNodeTypeKernel,
+                                             hipGraphNodeTypeMemcpy, hipGraphNodeTypeMemset,
+                                             hipGraphNodeTypeHost,   hipGraphNodeTypeEventRecord,
+                                             hipGraphNodeTypeGraph};
+  static_assert(std::size(type_table) == std::variant_size_v<Operation>);
+  return type_table[operation.index()];
 }
 
 std::shared_ptr<Node> add_node(Graph& graph, hipGraphNodeType type, Operation operation,
