@@ -40,10 +40,10 @@ std::vector<Entry> entries_of(std::span<const std::byte> file) {
 
 bool fits(std::string_view triple, std::optional<Target> wanted) {
   const auto names = [&](Target target) {
-    return (!wanted || *wanted == target) && triple.find(name_of(target)) != triple.npos;
+    return (!wanted || *wanted == target) && triple.find(name_of(target)) != std::string_view::npos;
   };
   return names(Target::gfx942) || names(Target::gfx950) ||
-         triple.find("gfx9-4-generic") != triple.npos;
+         triple.find("gfx9-4-generic") != std::string_view::npos;
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ class LineProgram {
     const u64 header_bytes = offset();
     const u64 program = unit_.at() + header_bytes;
     instruction_bytes_ = unit_.next<u8>();
-    unit_.skip(2);  // operations of an instruction, is_stmt
-    line_base_ = unit_.next<i8>();
+    unit_.skip(2);                       // operations of an instruction, is_stmt
+    line_base_ = i32{unit_.next<i8>()};  // NOLINT(bugprone-signed-char-misuse): it is signed
     line_range_ = unit_.next<u8>();
     opcode_base_ = unit_.next<u8>();
     if (line_range_ == 0 || opcode_base_ == 0) fail("a broken header");

@@ -63,8 +63,8 @@ const Allocation* MemoryMap::find(u64 address) const {
 }
 
 const Allocation* MemoryMap::find_freed(u64 address) const {
-  for (auto freed = freed_.rbegin(); freed != freed_.rend(); ++freed) {
-    if (freed->contains(address, 1)) return &*freed;
+  for (const Allocation& freed : freed_) {
+    if (freed.contains(address, 1)) return &freed;
   }
   return nullptr;
 }
@@ -214,6 +214,7 @@ std::shared_ptr<const MemoryMap> Memory::own_map() const {
 void Memory::add_process(MemoryMap& map) const {
   using Range = std::pair<u64, u64>;
   std::vector<Range> taken;
+  taken.reserve(current_.live_.size() + owned_.size() + quarantine_.size());
   for (const Allocation& allocation : current_.live_) {
     taken.emplace_back(allocation.base, allocation.end());
   }

@@ -75,6 +75,7 @@ class Session {
                                                   " arguments, given are " +
                                                   std::to_string(options.arguments.size()));
     }
+    pointers.reserve(values_.size());
     for (Value& value : values_) pointers.push_back(value.bytes.data());
     kernarg_ = make_kernarg(kernel_, pack_arguments(kernel_, pointers.data()), options.grid,
                             options.block, options.dynamic_lds);

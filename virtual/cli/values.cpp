@@ -129,7 +129,8 @@ Number parse(const std::string& text, const std::string& number, bool real) {
 // A number: `i32=5`, or a bare one, whose type follows from its look and the argument's size.
 Value make_number(const std::string& text, const std::optional<Type>& named,
                   const std::string& number, const KernelArgument& argument) {
-  const bool real = named ? info(*named).real : number.find_first_of(".einEIN") != number.npos;
+  const bool real =
+      named ? info(*named).real : number.find_first_of(".einEIN") != std::string::npos;
   const Number parsed = parse(text, number, real);
   Type type = Type::i64;
   if (named) {
@@ -207,10 +208,10 @@ Value make_value(const std::string& text, const KernelArgument& argument, Memory
   const std::size_t equals = text.find('=');
   const std::string head = text.substr(0, equals);
   const std::optional<std::string> content =
-      equals == text.npos ? std::nullopt : std::optional(text.substr(equals + 1));
+      equals == std::string::npos ? std::nullopt : std::optional(text.substr(equals + 1));
   const std::size_t colon = head.find(':');
   const std::optional<Type> type = type_named(head.substr(0, colon));
-  if (colon != head.npos) {
+  if (colon != std::string::npos) {
     if (!type) fail(text, "no such type (--help lists them)");
     return make_memory(text, *type, head.substr(colon + 1), content, argument, memory, seed);
   }

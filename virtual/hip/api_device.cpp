@@ -112,10 +112,10 @@ hipError_t hipDeviceTotalMem(size_t* bytes, hipDevice_t device) {
   });
 }
 
-hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t name, int device) {
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
   return call(__func__, [&] {
     require(value, "value is null");
-    *value = attribute(Runtime::get().device(device), name);
+    *value = instinct::hip::attribute(Runtime::get().device(device), attribute);
   });
 }
 

@@ -75,7 +75,7 @@ Allocation allocation_of(const void* pointer) {
 
 template <class T>
 void write_as(void* data, T value) {
-  std::memcpy(data, &value, sizeof(value));
+  std::memcpy(data, static_cast<const void*>(&value), sizeof(value));
 }
 
 void write_attribute(void* data, hipPointer_attribute attribute, const void* pointer) {

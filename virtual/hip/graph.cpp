@@ -24,6 +24,7 @@ thread_local hipStreamCaptureMode thread_mode = hipStreamCaptureModeGlobal;
 std::unordered_set<const Node*> behind(const std::vector<std::shared_ptr<Node>>& nodes) {
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> open;
+  open.reserve(nodes.size());
   for (const auto& node : nodes) open.push_back(node.get());
   while (!open.empty()) {
     const Node* node = open.back();
