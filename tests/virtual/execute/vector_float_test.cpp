@@ -449,6 +449,13 @@ TEST(VectorFloat, Conversions) {
     m.run(text);
     EXPECT_EQ(m.v(8)[0], expected) << text;
   }
+}
+
+TEST(VectorFloat, ConversionsOfDoubles) {
+  Machine m;
+  m.v(1)[0] = bits(-2.75f);
+  m.v(2)[0] = bits(3.5f);
+  m.v(7)[0] = 0x80000101;
   m.run("v_cvt_f64_f32_e32 v[8:9], v1");
   EXPECT_EQ(m.v64(8, 0), bits(-2.75));
   m.run("v_cvt_f64_i32_e32 v[8:9], v7");
