@@ -7,8 +7,8 @@ WF_NAMESPACE_BEGIN(math)
 
 /// Sine and cosine of a * (b + b_low). The product is taken exactly (in two floats), so that the
 /// result has an absolute error below 2e-7 for |a * b| up to 1e6, where the rounded product alone
-/// would be off by 0.03, and so would be one with a rounded factor. Reduction by k pi/2 with pi/2 in
-/// three parts (Cody and Waite 1980), polynomials of Cephes.
+/// would be off by 0.03, and so would be one with a rounded factor. Reduction by k pi/2 with pi/2
+/// in three parts (Cody and Waite 1980), polynomials of Cephes.
 template <class E>
 WF_DEVICE void sincos_product(E a, E b, E b_low, E& sine, E& cosine) {
   using T = tile::ElementTraits<E>;

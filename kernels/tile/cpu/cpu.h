@@ -235,14 +235,13 @@ struct Cpu {
   static constexpr int few_rows_block = 4;
 
  private:
-  template <DType dtype, int n, bool prefetches, class Scores, class Operand, int kv, int dims>
-  static void dot_block(Scores& c, const Operand& a, const DirectTile<kv, dims>& b, int row,
-                        int keys, int depth) {
-    alignas(64) float split[n][dims];
+  template <DType dtype, int n, bool prefetches, class Scores, class Operand, class Tile>
+  static void dot_block(Scores& c, const Operand& a, const Tile& b, int row, int keys, int depth) {
+    alignas(64) float split[n][Tile::cols];
     for (int r = 0; r < n; ++r) to_split_order<dtype>(split[r], a.data[row + r], depth);
     for (int j = 0; j * vec_width < keys; ++j) {
       Vec dots[n];
-      dot_products<dtype, n, prefetches>(split[0], dims, b.row + j * vec_width,
+      dot_products<dtype, n, prefetches>(split[0], Tile::cols, b.row + j * vec_width,
                                          b.next + j * vec_width, depth, dots);
       for (int r = 0; r < n; ++r) c.e[Scores::Layout::index(row + r, j)] = dots[r];
     }
