@@ -269,6 +269,15 @@ void require_lengths(const AttentionBatch& batch, int group) {
   }
 }
 
+void require_rotatable(const AttentionBatch& batch, const AttentionOptions& options) {
+  const i64 limit = rope_limit(options.rope, options.head_dim_qk);
+  for (std::size_t b = 0; b < batch.requests.size(); ++b) {
+    core::require(batch.requests[b].kv_len <= limit, operation, "kv_indptr",
+                  core::join(batch.requests[b].kv_len, " tokens at ", b),
+                  core::join("up to ", limit, " tokens where RoPE rotates inside attention"));
+  }
+}
+
 void require_rope(const char* who, const RopeParameters& rope) {
   const auto positive = [who](const char* argument, float value) {
     core::require(std::isfinite(value) && value > 0, who, argument, value, "a positive number");
@@ -301,6 +310,12 @@ std::vector<double> rope_frequencies(const RopeParameters& rope, int head_dim) {
     frequencies[static_cast<std::size_t>(i)] = f;
   }
   return frequencies;
+}
+
+i64 rope_limit(const RopeParameters& rope, int head_dim) {
+  double fastest = 1;
+  for (double f : rope_frequencies(rope, head_dim)) fastest = std::max(fastest, f);
+  return static_cast<i64>(static_cast<double>(longest_rope) / fastest);
 }
 
 }  // namespace wavefire::ops

@@ -70,6 +70,23 @@ def test_rope_without_frequencies_is_refused(theta: float) -> None:
         wavefire.apply_rope_pos_ids(x, x.copy(), np.zeros(1, np.int32), rope_theta=theta)
 
 
+@pytest.mark.parametrize("position", [2**24, 2**31 - 1, -1])
+def test_positions_whose_angles_are_not_exact_are_refused(position: int) -> None:
+    x = np.ones((1, 1, 64), np.float32)
+    with pytest.raises(ValueError, match="'positions' is .*; accepted: 0 to 16777215"):
+        wavefire.apply_rope_pos_ids(x, x.copy(), np.array([position], np.int32))
+
+
+@pytest.mark.parametrize("position", [10**5, 10**6, 10**7, 2**24 - 1])
+def test_large_positions_rotate_exactly(position: int) -> None:
+    x = np.ones((1, 1, 64), np.float32)
+    rotated, _ = wavefire.apply_rope_pos_ids(x, x.copy(), np.array([position], np.int32))
+    angles = position * 1e4 ** (-np.arange(32) / 32)
+    first, second = np.cos(angles) - np.sin(angles), np.cos(angles) + np.sin(angles)
+    # Half of the dims are paired with the other half unless `interleave` is given.
+    assert np.abs(rotated[0, 0] - np.concatenate([first, second])).max() < 1e-6
+
+
 @pytest.mark.parametrize("k", [100, 2**40, 2**63 - 1])
 def test_counts_beyond_the_vocabulary_keep_all(k: int) -> None:
     logits = np.arange(8, dtype=np.float32)[None]
