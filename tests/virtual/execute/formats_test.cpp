@@ -146,8 +146,7 @@ TEST(Formats, SixBits) {
       bhalf = i % 2 ? bhalf | kBf16[i % 4] << 16 : kBf16[i % 4];
     }
     for (const std::string& text :
-         {"v_cvt_scalef32_2xpk16_" + n + "_f32 v[0:5], v[10:25], v[26:41], v90",
-          "v_cvt_scalef32_pk32_" + n + "_f16 v[0:5], v[50:65], v90",
+         {"v_cvt_scalef32_pk32_" + n + "_f16 v[0:5], v[50:65], v90",
           "v_cvt_scalef32_pk32_" + n + "_bf16 v[0:5], v[70:85], v90",
           "v_cvt_scalef32_sr_pk32_" + n + "_f32 v[0:5], v[10:41], 0, v90",
           "v_cvt_scalef32_sr_pk32_" + n + "_f16 v[0:5], v[50:65], 0, v90",
@@ -165,6 +164,15 @@ TEST(Formats, SixBits) {
       ASSERT_EQ(m.v(140 + i / 2)[0] >> 16 * (i % 2) & 0xffff, kF16[i % 4]);
       ASSERT_EQ(m.v(160 + i / 2)[0] >> 16 * (i % 2) & 0xffff, kBf16[i % 4]);
     }
+  }
+}
+
+// Nobody says in which order.
+TEST(Formats, TwoSourcesAreRefused) {
+  Machine m(Target::gfx950);
+  for (const char* name : {"v_cvt_scalef32_2xpk16_fp6_f32", "v_cvt_scalef32_2xpk16_bf6_f32"}) {
+    EXPECT_EQ(m.fault({std::string(name) + " v[0:5], v[10:25], v[26:41], v90"}),
+              Fault::unsupported);
   }
 }
 
