@@ -73,7 +73,7 @@ def test_rope_without_frequencies_is_refused(theta: float) -> None:
 @pytest.mark.parametrize("position", [2**24, 2**31 - 1, -1])
 def test_positions_whose_angles_are_not_exact_are_refused(position: int) -> None:
     x = np.ones((1, 1, 64), np.float32)
-    with pytest.raises(ValueError, match="'positions' is .*; accepted: 0 to 16777215"):
+    with pytest.raises(ValueError, match=r"'positions' is .*; accepted: 0 to 16777215"):
         wavefire.apply_rope_pos_ids(x, x.copy(), np.array([position], np.int32))
 
 
