@@ -12,8 +12,8 @@ namespace instinct {
 namespace {
 
 // "Bundled Code Object File Layout" in LLVM's ClangOffloadBundler documentation.
-constexpr std::string_view kMagic = "__CLANG_OFFLOAD_BUNDLE__";
-constexpr std::string_view kCompressed = "CCOB";
+constexpr std::string_view magic_text = "__CLANG_OFFLOAD_BUNDLE__";
+constexpr std::string_view compressed_magic = "CCOB";
 
 struct Entry {
   std::string_view triple;
@@ -27,7 +27,7 @@ bool begins_with(std::span<const std::byte> file, std::string_view magic) {
 
 std::vector<Entry> entries_of(std::span<const std::byte> file) {
   Cursor cursor(Bytes(file, "offload bundle"));
-  cursor.skip(kMagic.size());
+  cursor.skip(magic_text.size());
   std::vector<Entry> entries;
   for (u64 left = cursor.next<u64>(); left > 0; --left) {
     Entry entry = {{}, cursor.next<u64>(), cursor.next<u64>()};
@@ -40,20 +40,20 @@ std::vector<Entry> entries_of(std::span<const std::byte> file) {
 
 bool fits(std::string_view triple, std::optional<Target> wanted) {
   const auto names = [&](Target target) {
-    return (!wanted || *wanted == target) && triple.find(name_of(target)) != triple.npos;
+    return (!wanted || *wanted == target) && triple.find(name_of(target)) != std::string_view::npos;
   };
   return names(Target::gfx942) || names(Target::gfx950) ||
-         triple.find("gfx9-4-generic") != triple.npos;
+         triple.find("gfx9-4-generic") != std::string_view::npos;
 }
 
 }  // namespace
 
 std::span<const std::byte> unbundle(std::span<const std::byte> file, std::optional<Target> wanted) {
-  if (begins_with(file, kCompressed)) {
+  if (begins_with(file, compressed_magic)) {
     throw Error(Error::Kind::not_supported,
                 "offload bundle: compressed; link with --no-offload-compress");
   }
-  if (!begins_with(file, kMagic)) return file;
+  if (!begins_with(file, magic_text)) return file;
   std::string found;
   for (const Entry& entry : entries_of(file)) {
     if (fits(entry.triple, wanted)) {
@@ -68,7 +68,7 @@ std::span<const std::byte> unbundle(std::span<const std::byte> file, std::option
 }
 
 u64 size_by_tables(std::span<const std::byte> file) {
-  if (!begins_with(file, kMagic)) return ElfFile::size_by_tables(file);
+  if (!begins_with(file, magic_text)) return ElfFile::size_by_tables(file);
   try {
     u64 end = 0;
     for (const Entry& entry : entries_of(file)) end = std::max(end, entry.offset + entry.size);

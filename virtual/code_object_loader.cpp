@@ -14,43 +14,43 @@
 namespace instinct {
 namespace {
 
-constexpr u64 kPage = 4096;
-constexpr u64 kMaxImage = 1ull << 30;
+constexpr u64 page_size = 4096;
+constexpr u64 max_image = 1ull << 30;
 
 // The flags of the header (EF_AMDGPU_MACH).
-constexpr u32 kMachine = 0xff;
-constexpr u32 kGfx942 = 0x4c;
-constexpr u32 kGfx950 = 0x4f;
-constexpr u32 kGfx9_4Generic = 0x5f;
-constexpr u8 kAbiV4 = 2;  // versions 4, 5 and 6 are 2, 3 and 4
-constexpr u8 kAbiV6 = 4;
+constexpr u32 machine_mask = 0xff;
+constexpr u32 machine_gfx942 = 0x4c;
+constexpr u32 machine_gfx950 = 0x4f;
+constexpr u32 machine_gfx9_4_generic = 0x5f;
+constexpr u8 abi_v4 = 2;  // versions 4, 5 and 6 are 2, 3 and 4
+constexpr u8 abi_v6 = 4;
 
 // Relocation types ("Relocation Records").
 enum Relocation : u32 {
-  kNone = 0,
-  kAbs32Low = 1,
-  kAbs32High = 2,
-  kAbs64 = 3,
-  kRel32 = 4,
-  kRel64 = 5,
-  kAbs32 = 6,
-  kRel32Low = 10,
-  kRel32High = 11,
-  kRelative64 = 13,
+  none_type = 0,
+  abs32_low = 1,
+  abs32_high = 2,
+  abs64 = 3,
+  rel32 = 4,
+  rel64 = 5,
+  abs32 = 6,
+  rel32_low = 10,
+  rel32_high = 11,
+  relative64 = 13,
 };
 
-u64 page_down(u64 address) { return address / kPage * kPage; }
-u64 page_up(u64 address) { return page_down(address + kPage - 1); }
+u64 page_down(u64 address) { return address / page_size * page_size; }
+u64 page_up(u64 address) { return page_down(address + page_size - 1); }
 
 Target target_of(const Elf64_Ehdr& header, std::optional<Target> wanted) {
-  const u32 machine = header.e_flags & kMachine;
-  if (machine == kGfx9_4Generic) return wanted.value_or(Target::gfx942);
-  if (machine != kGfx942 && machine != kGfx950) {
+  const u32 machine = header.e_flags & machine_mask;
+  if (machine == machine_gfx9_4_generic) return wanted.value_or(Target::gfx942);
+  if (machine != machine_gfx942 && machine != machine_gfx950) {
     throw Error(Error::Kind::wrong_target,
                 "code object: made for machine " + std::to_string(machine) +
                     " (EF_AMDGPU_MACH), which is neither gfx942 (76) nor gfx950 (79)");
   }
-  const Target target = machine == kGfx942 ? Target::gfx942 : Target::gfx950;
+  const Target target = machine == machine_gfx942 ? Target::gfx942 : Target::gfx950;
   if (wanted && *wanted != target) {
     throw Error(Error::Kind::wrong_target, std::string("code object: made for ") + name_of(target) +
                                                "; the device is " + name_of(*wanted));
@@ -65,7 +65,7 @@ class CodeObjectLoader {
   CodeObjectLoader(std::span<const std::byte> file, std::optional<Target> wanted)
       : elf_(file), object_(new CodeObject) {
     const u8 version = elf_.header().e_ident[EI_ABIVERSION];
-    if (version < kAbiV4 || version > kAbiV6) {
+    if (version < abi_v4 || version > abi_v6) {
       elf_.bytes().fail("ABI version " + std::to_string(version) +
                         "; accepted are 2, 3 and 4 (-mcode-object-version=4, 5 or 6)");
     }
@@ -90,7 +90,7 @@ class CodeObjectLoader {
     u64 end = 0;
     for (const Elf64_Phdr& segment : elf_.segments()) {
       if (segment.p_type != PT_LOAD) continue;
-      if (segment.p_memsz > kMaxImage || segment.p_vaddr > kMaxImage ||
+      if (segment.p_memsz > max_image || segment.p_vaddr > max_image ||
           segment.p_filesz > segment.p_memsz) {
         fail("a segment is out of range");
       }
@@ -193,21 +193,21 @@ class CodeObjectLoader {
 
   void apply(const Elf64_Rela& record, const std::vector<ElfFile::NamedSymbol>& symbols) {
     const u32 type = ELF64_R_TYPE(record.r_info);
-    if (type == kNone) return;
-    const bool wide = type == kAbs64 || type == kRel64 || type == kRelative64;
+    if (type == none_type) return;
+    const bool wide = type == abs64 || type == rel64 || type == relative64;
     std::byte* place = place_of(record.r_offset, wide ? 8 : 4);
     if (!place) fail("a relocation lies outside of its segments");
     u64 value = value_of(record, symbols);
     switch (type) {
-      case kRel32:
-      case kRel32Low:
-      case kRel64: value -= reinterpret_cast<u64>(place); break;
-      case kRel32High: value = (value - reinterpret_cast<u64>(place)) >> 32; break;
-      case kAbs32High: value >>= 32; break;
-      case kAbs32:
-      case kAbs32Low:
-      case kAbs64:
-      case kRelative64: break;
+      case rel32:
+      case rel32_low:
+      case rel64: value -= reinterpret_cast<u64>(place); break;
+      case rel32_high: value = (value - reinterpret_cast<u64>(place)) >> 32; break;
+      case abs32_high: value >>= 32; break;
+      case abs32:
+      case abs32_low:
+      case abs64:
+      case relative64: break;
       default: fail("relocation of an unknown type " + std::to_string(type));
     }
     std::memcpy(place, &value, wide ? 8 : 4);

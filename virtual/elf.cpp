@@ -6,8 +6,8 @@
 namespace instinct {
 namespace {
 
-constexpr u16 kMachineAmdgpu = 224;  // EM_AMDGPU
-constexpr u8 kAbiHsa = 64;           // ELFOSABI_AMDGPU_HSA
+constexpr u16 machine_amdgpu = 224;  // EM_AMDGPU
+constexpr u8 abi_hsa = 64;           // ELFOSABI_AMDGPU_HSA
 
 Elf64_Ehdr checked_header(const Bytes& bytes) {
   if (bytes.size() < SELFMAG || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0) {
@@ -17,10 +17,10 @@ Elf64_Ehdr checked_header(const Bytes& bytes) {
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
     bytes.fail("not a little-endian ELF64 file");
   }
-  if (header.e_machine != kMachineAmdgpu) {
+  if (header.e_machine != machine_amdgpu) {
     bytes.fail("made for machine " + std::to_string(header.e_machine) + ", not for AMDGPU (224)");
   }
-  if (header.e_ident[EI_OSABI] != kAbiHsa) bytes.fail("not for the HSA runtime");
+  if (header.e_ident[EI_OSABI] != abi_hsa) bytes.fail("not for the HSA runtime");
   if (header.e_type != ET_DYN) bytes.fail("not linked (an ELF file of another type than DYN)");
   return header;
 }

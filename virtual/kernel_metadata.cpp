@@ -11,18 +11,18 @@
 namespace instinct {
 namespace {
 
-constexpr u32 kNoteMetadata = 32;  // NT_AMDGPU_METADATA
+constexpr u32 note_metadata = 32;  // NT_AMDGPU_METADATA
 
 // 13 bits of KiB for a wave (COMPUTE_TMPRING_SIZE.WAVESIZE).
-constexpr u32 kMaxScratchBytes = 8191 * 1024 / kWaveLanes;
-constexpr u32 kMaxKernargBytes = 1 << 16;
-constexpr u32 kMaxThreads = 1024;
+constexpr u32 max_scratch_bytes = 8191 * 1024 / kWaveLanes;
+constexpr u32 max_kernarg_bytes = 1 << 16;
+constexpr u32 block_limit = 1024;
 
 constexpr u32 max_lds(Target target) { return (target == Target::gfx942 ? 64 : 160) * 1024; }
 
 using Kind = KernelArgument::Kind;
 
-constexpr std::array<std::pair<std::string_view, Kind>, 19> kKinds = {{
+constexpr std::array<std::pair<std::string_view, Kind>, 19> value_kinds = {{
     {"by_value", Kind::by_value},
     {"global_buffer", Kind::global_buffer},
     {"dynamic_shared_pointer", Kind::dynamic_shared_pointer},
@@ -45,7 +45,7 @@ constexpr std::array<std::pair<std::string_view, Kind>, 19> kKinds = {{
 }};
 
 Kind kind_of(std::string_view value_kind) {
-  for (const auto& [name, kind] : kKinds) {
+  for (const auto& [name, kind] : value_kinds) {
     if (name == value_kind) return kind;
   }
   return value_kind.starts_with("hidden_") ? Kind::other : Kind::by_value;
@@ -59,7 +59,7 @@ MessagePack find_metadata(const Bytes& notes) {
     const auto header = cursor.next<Elf64_Nhdr>();
     const Bytes owner = cursor.take(padded(header.n_namesz));
     const Bytes content = cursor.take(std::min(padded(header.n_descsz), cursor.left()));
-    if (header.n_type != kNoteMetadata || header.n_namesz != sizeof("AMDGPU") ||
+    if (header.n_type != note_metadata || header.n_namesz != sizeof("AMDGPU") ||
         owner.text(0) != "AMDGPU") {
       continue;
     }
@@ -108,7 +108,7 @@ class KernelReader {
   }
 
   void read_counts() {
-    kernel_.max_threads = number(".max_flat_workgroup_size", kMaxThreads);
+    kernel_.max_threads = number(".max_flat_workgroup_size", block_limit);
     kernel_.vgprs = number(".vgpr_count");
     kernel_.agprs = number(".agpr_count");
     kernel_.sgprs = number(".sgpr_count");
@@ -130,7 +130,7 @@ class KernelReader {
       argument.kind = kind_of(argument.value_kind);
       const i64 offset = entry[".offset"].integer(-1);
       const i64 size = entry[".size"].integer(-1);
-      if (offset < 0 || size < 0 || offset > kMaxKernargBytes || size > kMaxKernargBytes) {
+      if (offset < 0 || size < 0 || offset > max_kernarg_bytes || size > max_kernarg_bytes) {
         fail("an argument is out of range");
       }
       argument.offset = static_cast<u32>(offset);
@@ -153,7 +153,7 @@ class KernelReader {
     if (descriptor.kernarg_bytes == 0) {
       descriptor.kernarg_bytes = number(".kernarg_segment_size");
     }
-    if (descriptor.kernarg_bytes > kMaxKernargBytes) fail("its argument segment is too large");
+    if (descriptor.kernarg_bytes > max_kernarg_bytes) fail("its argument segment is too large");
     for (const KernelArgument& argument : kernel_.arguments) {
       if (argument.offset + argument.size > descriptor.kernarg_bytes) {
         fail("argument " + argument.name.substr(0, 200) + " at " + std::to_string(argument.offset) +
@@ -164,11 +164,11 @@ class KernelReader {
       fail("needs " + std::to_string(descriptor.lds_bytes) + " bytes of LDS; " + name_of(target) +
            " has " + std::to_string(max_lds(target)));
     }
-    if (descriptor.scratch_bytes > kMaxScratchBytes) fail("its scratch is too large");
-    if (kernel_.max_threads == 0 || kernel_.max_threads > kMaxThreads) {
+    if (descriptor.scratch_bytes > max_scratch_bytes) fail("its scratch is too large");
+    if (kernel_.max_threads == 0 || kernel_.max_threads > block_limit) {
       fail("its largest block is " + std::to_string(kernel_.max_threads) + " threads");
     }
-    if (descriptor.preload_offset() + descriptor.preload_length() > kMaxKernargBytes / 4) {
+    if (descriptor.preload_offset() + descriptor.preload_length() > max_kernarg_bytes / 4) {
       fail("its preloaded arguments are out of range");
     }
   }

@@ -6,40 +6,40 @@
 namespace instinct {
 namespace {
 
-constexpr u64 kMaxPath = 4096;
+constexpr u64 max_path = 4096;
 
-enum Content : u64 { kPath = 1, kDirectory = 2 };
+enum Content : u64 { content_path = 1, content_directory = 2 };
 
 enum Form : u64 {
-  kData2 = 0x05,
-  kData4 = 0x06,
-  kData8 = 0x07,
-  kString = 0x08,
-  kBlock = 0x09,
-  kData1 = 0x0b,
-  kStrp = 0x0e,
-  kUdata = 0x0f,
-  kData16 = 0x1e,
-  kLineStrp = 0x1f,
+  data2 = 0x05,
+  data4 = 0x06,
+  data8 = 0x07,
+  form_string = 0x08,
+  form_block = 0x09,
+  data1 = 0x0b,
+  strp = 0x0e,
+  udata = 0x0f,
+  data16 = 0x1e,
+  line_strp = 0x1f,
 };
 
 enum Opcode : u8 {
-  kExtended = 0,
-  kCopy = 1,
-  kAdvancePc = 2,
-  kAdvanceLine = 3,
-  kSetFile = 4,
-  kSetColumn = 5,
-  kNegateStatement = 6,
-  kBasicBlock = 7,
-  kConstAddPc = 8,
-  kFixedAdvancePc = 9,
-  kPrologueEnd = 10,
-  kEpilogueBegin = 11,
-  kSetIsa = 12,
+  op_extended = 0,
+  op_copy = 1,
+  advance_pc = 2,
+  advance_line = 3,
+  set_file = 4,
+  set_column = 5,
+  negate_statement = 6,
+  basic_block = 7,
+  const_add_pc = 8,
+  fixed_advance_pc = 9,
+  prologue_end = 10,
+  epilogue_begin = 11,
+  set_isa = 12,
 };
 
-enum ExtendedOpcode : u8 { kEndSequence = 1, kSetAddress = 2 };
+enum ExtendedOpcode : u8 { end_sequence = 1, set_address = 2 };
 
 }  // namespace
 
@@ -72,8 +72,8 @@ class LineProgram {
     const u64 header_bytes = offset();
     const u64 program = unit_.at() + header_bytes;
     instruction_bytes_ = unit_.next<u8>();
-    unit_.skip(2);  // operations of an instruction, is_stmt
-    line_base_ = unit_.next<i8>();
+    unit_.skip(2);                       // operations of an instruction, is_stmt
+    line_base_ = i32{unit_.next<i8>()};  // NOLINT(bugprone-signed-char-misuse): it is signed
     line_range_ = unit_.next<u8>();
     opcode_base_ = unit_.next<u8>();
     if (line_range_ == 0 || opcode_base_ == 0) fail("a broken header");
@@ -110,21 +110,21 @@ class LineProgram {
     u64 number = 0;
     std::string_view text;
     switch (form) {
-      case kString: text = unit_.text(); break;
-      case kLineStrp: text = line_strings_.text(offset()); break;
-      case kStrp: text = strings_.text(offset()); break;
-      case kUdata: number = unit_.uleb(); break;
-      case kData1: number = unit_.next<u8>(); break;
-      case kData2: number = unit_.next<u16>(); break;
-      case kData4: number = unit_.next<u32>(); break;
-      case kData8: number = unit_.next<u64>(); break;
-      case kData16: unit_.skip(16); break;
-      case kBlock: unit_.skip(unit_.uleb()); break;
+      case form_string: text = unit_.text(); break;
+      case line_strp: text = line_strings_.text(offset()); break;
+      case strp: text = strings_.text(offset()); break;
+      case udata: number = unit_.uleb(); break;
+      case data1: number = unit_.next<u8>(); break;
+      case data2: number = unit_.next<u16>(); break;
+      case data4: number = unit_.next<u32>(); break;
+      case data8: number = unit_.next<u64>(); break;
+      case data16: unit_.skip(16); break;
+      case form_block: unit_.skip(unit_.uleb()); break;
       default: fail("an unknown form of a file's name");
     }
-    if (text.size() > kMaxPath) fail("a file's name is too long");
-    if (content == kPath) name.path = text;
-    if (content == kDirectory) name.directory = number;
+    if (text.size() > max_path) fail("a file's name is too long");
+    if (content == content_path) name.path = text;
+    if (content == content_directory) name.directory = number;
   }
 
   void read_old_names() {
@@ -158,19 +158,19 @@ class LineProgram {
       return;
     }
     switch (opcode) {
-      case kExtended: return extended();
-      case kCopy: return emit(file_);
-      case kAdvancePc: address_ += unit_.uleb() * instruction_bytes_; return;
-      case kAdvanceLine: line_ += static_cast<u32>(unit_.sleb()); return;
-      case kSetFile: file_ = unit_.uleb(); return;
-      case kConstAddPc:
+      case op_extended: return extended();
+      case op_copy: return emit(file_);
+      case advance_pc: address_ += unit_.uleb() * instruction_bytes_; return;
+      case advance_line: line_ += static_cast<u32>(unit_.sleb()); return;
+      case set_file: file_ = unit_.uleb(); return;
+      case const_add_pc:
         address_ += static_cast<u64>((255 - opcode_base_) / line_range_) * instruction_bytes_;
         return;
-      case kFixedAdvancePc: address_ += unit_.next<u16>(); return;
-      case kNegateStatement:
-      case kBasicBlock:
-      case kPrologueEnd:
-      case kEpilogueBegin: return;
+      case fixed_advance_pc: address_ += unit_.next<u16>(); return;
+      case negate_statement:
+      case basic_block:
+      case prologue_end:
+      case epilogue_begin: return;
       default:
         for (u32 i = operands_.read<u8>(opcode - 1u); i > 0; --i) unit_.uleb();
     }
@@ -181,13 +181,13 @@ class LineProgram {
     Cursor operands(unit_.take(bytes));
     if (bytes == 0) return;
     switch (operands.next<u8>()) {
-      case kEndSequence:
-        table_.rows_.push_back({address_, LineTable::kEnd, 0});
+      case end_sequence:
+        table_.rows_.push_back({address_, LineTable::sequence_end, 0});
         address_ = 0;
         file_ = 1;
         line_ = 1;
         return;
-      case kSetAddress: address_ = operands.next<u64>(); return;
+      case set_address: address_ = operands.next<u64>(); return;
       default: return;  // e.g. a discriminator
     }
   }
@@ -226,7 +226,8 @@ LineTable::LineTable(const Bytes& lines, const Bytes& line_strings, const Bytes&
   }
   // Where one sequence ends, the next may begin.
   std::ranges::stable_sort(rows_, [](const Row& a, const Row& b) {
-    return a.address != b.address ? a.address < b.address : a.file == kEnd && b.file != kEnd;
+    return a.address != b.address ? a.address < b.address
+                                  : a.file == sequence_end && b.file != sequence_end;
   });
 }
 
@@ -234,7 +235,7 @@ std::optional<SourceLine> LineTable::find(u64 address) const {
   auto after = std::ranges::upper_bound(rows_, address, {}, &Row::address);
   if (after == rows_.begin()) return std::nullopt;
   const Row& row = *--after;
-  if (row.file == kEnd) return std::nullopt;
+  if (row.file == sequence_end) return std::nullopt;
   return SourceLine{files_[row.file], row.line};
 }
 

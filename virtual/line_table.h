@@ -27,7 +27,7 @@ class LineTable {
 
  private:
   friend class LineProgram;
-  static constexpr u32 kEnd = ~0u;  // as a file: the first address after a sequence
+  static constexpr u32 sequence_end = ~0u;  // as a file: the first address after a sequence
 
   struct Row {
     u64 address;

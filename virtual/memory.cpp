@@ -11,13 +11,13 @@
 namespace instinct {
 namespace {
 
-constexpr u64 kAlignment = 256;
+constexpr u64 allocation_alignment = 256;
 // Unused addresses on each side of an allocation, so that an access just beyond one never falls
 // into another.
-constexpr u64 kGap = 4096;
-constexpr u64 kPage = 4096;
+constexpr u64 gap_bytes = 4096;
+constexpr u64 page_size = 4096;
 // Freed memory whose addresses are not used again yet.
-constexpr std::size_t kMaxQuarantine = 1024;
+constexpr std::size_t max_quarantine = 1024;
 
 u64 round_up(u64 bytes, u64 unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -63,8 +63,8 @@ const Allocation* MemoryMap::find(u64 address) const {
 }
 
 const Allocation* MemoryMap::find_freed(u64 address) const {
-  for (auto freed = freed_.rbegin(); freed != freed_.rend(); ++freed) {
-    if (freed->contains(address, 1)) return &*freed;
+  for (const Allocation& freed : freed_) {
+    if (freed.contains(address, 1)) return &freed;
   }
   return nullptr;
 }
@@ -86,10 +86,10 @@ u64 Memory::allocate(u64 bytes, Allocation::Kind kind) {
   // The end of the data is the end of what is mapped only up to alignment: the gap is there in
   // any case.
   Owned owned = {};
-  owned.page_bytes = round_up(bytes, kPage) + 2 * kGap;
+  owned.page_bytes = round_up(bytes, page_size) + 2 * gap_bytes;
   owned.pages = map_pages(owned.page_bytes);
   if (kind == Allocation::Kind::device) {
-    owned.shadow_bytes = round_up(bytes, kPage);
+    owned.shadow_bytes = round_up(bytes, page_size);
     owned.shadow = map_pages(owned.shadow_bytes);
   }
   if (!owned.pages || (kind == Allocation::Kind::device && !owned.shadow)) {
@@ -98,8 +98,8 @@ u64 Memory::allocate(u64 bytes, Allocation::Kind kind) {
     throw Error(Error::Kind::out_of_memory,
                 "cannot allocate " + std::to_string(bytes) + " bytes: the host has no more");
   }
-  owned.base = reinterpret_cast<u64>(owned.pages) + kGap;
-  static_assert(kGap % kAlignment == 0);
+  owned.base = reinterpret_cast<u64>(owned.pages) + gap_bytes;
+  static_assert(gap_bytes % allocation_alignment == 0);
   owned_.push_back(owned);
   used_ += bytes;
   insert({owned.base, bytes, next_id_++, kind, true, static_cast<u8*>(owned.shadow)});
@@ -120,7 +120,7 @@ void Memory::free(u64 address) {
   madvise(owned->pages, owned->page_bytes, MADV_DONTNEED);
   quarantine_.push_back(*owned);
   owned_.erase(owned);
-  if (quarantine_.size() > kMaxQuarantine) {
+  if (quarantine_.size() > max_quarantine) {
     quarantine_.front().drop();
     quarantine_.erase(quarantine_.begin());
     current_.freed_.erase(current_.freed_.begin());
@@ -214,12 +214,13 @@ std::shared_ptr<const MemoryMap> Memory::own_map() const {
 void Memory::add_process(MemoryMap& map) const {
   using Range = std::pair<u64, u64>;
   std::vector<Range> taken;
+  taken.reserve(current_.live_.size() + owned_.size() + quarantine_.size());
   for (const Allocation& allocation : current_.live_) {
     taken.emplace_back(allocation.base, allocation.end());
   }
   for (const auto* list : {&owned_, &quarantine_}) {
     for (const Owned& owned : *list) {
-      taken.emplace_back(owned.base - kGap, owned.base - kGap + owned.page_bytes);
+      taken.emplace_back(owned.base - gap_bytes, owned.base - gap_bytes + owned.page_bytes);
     }
   }
   std::ranges::sort(taken);

@@ -5,9 +5,9 @@
 namespace instinct {
 namespace {
 
-const MessagePack kNil;
+const MessagePack nil_value;
 
-constexpr u32 kMaxDepth = 16;
+constexpr u32 max_depth = 16;
 
 template <class T>
 T big_endian(Cursor& cursor) {
@@ -45,7 +45,7 @@ MessagePack MessagePack::parse(const Bytes& bytes) {
 }
 
 MessagePack MessagePack::parse(Cursor& cursor, u32 depth) {
-  if (depth > kMaxDepth) cursor.bytes().fail("nested too deeply");
+  if (depth > max_depth) cursor.bytes().fail("nested too deeply");
   MessagePack value;
   const u8 tag = cursor.next<u8>();
   const auto integer = [&](i64 number) {
@@ -109,11 +109,11 @@ const MessagePack& MessagePack::operator[](std::string_view key) const {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if (keys_[i] == key) return values_[i];
   }
-  return kNil;
+  return nil_value;
 }
 
 const std::vector<MessagePack>& MessagePack::elements() const {
-  return kind_ == Kind::array ? values_ : kNil.values_;
+  return kind_ == Kind::array ? values_ : nil_value.values_;
 }
 
 }  // namespace instinct

@@ -470,7 +470,8 @@ void finish(Instruction& in) {
   in.passes = narrow ? opcode.passes / 2 : opcode.passes;
   // Not printed: packed instructions use both halves, others none (mixed precision: f32).
   if (in.op_sel_hi == kNotPrinted) in.op_sel_hi = opcode.flags & kPacked && !opcode.mixed ? 0xf : 0;
-  in.plain &= !in.clamp && !in.omod && !in.dpp.used && !in.sdwa.used;
+  const bool halves = opcode.flags & kKeepsHigh || (in.op_sel && !(opcode.flags & kPacked));
+  in.plain &= !halves && !in.clamp && !in.omod && !in.dpp.used && !in.sdwa.used;
 }
 
 std::string_view strip_suffix(std::string_view mnemonic, Instruction& in) {

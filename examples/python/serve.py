@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
@@ -137,7 +138,7 @@ def summarize(requests: list[Request], engine: Engine, seconds: float) -> dict[s
         "tokens_per_second": tokens / seconds,
         "time_to_first_token_ms": 1e3 * statistics.median(first),
         "inter_token_ms_p50": 1e3 * statistics.median(gaps),
-        "inter_token_ms_p95": 1e3 * gaps[int(0.95 * (len(gaps) - 1))],
+        "inter_token_ms_p95": 1e3 * gaps[math.ceil(0.95 * (len(gaps) - 1))],
         "pages_used": engine.most_pages_used,
         "pages_shared": engine.most_pages_shared,
         "preemptions": engine.scheduler.preemptions,

@@ -6,20 +6,26 @@
 WF_NAMESPACE_BEGIN(math)
 
 /// Sine and cosine of a * (b + b_low). The product is taken exactly (in two floats), so that the
-/// result has an absolute error below 2e-7 for |a * b| up to 1e6, where the rounded product alone
-/// would be off by 0.03, and so would be one with a rounded factor. Reduction by k pi/2 with pi/2
+/// result has an absolute error below 2e-7 for |a * b| up to 2^24, where the rounded product alone
+/// would be off by 1, and so would be one with a rounded factor. Reduction by k pi/2 with pi/2
 /// in three parts (Cody and Waite 1980), polynomials of Cephes.
 template <class E>
 WF_DEVICE void sincos_product(E a, E b, E b_low, E& sine, E& cosine) {
   using T = tile::ElementTraits<E>;
   const E high = a * b;
   const E low = tile::fma(a, b_low, tile::fma(a, b, -high));
-  const auto quadrant = tile::round_to_int(high * T::splat(0.636619772f));
-  const E k = tile::to_float(quadrant);
+  const auto first_quadrant = tile::round_to_int(high * T::splat(0.636619772f));
+  const E k = tile::to_float(first_quadrant);
   E r = tile::fma(k, T::splat(-1.57079637e+0f), high);
   r = tile::fma(k, T::splat(4.37113883e-8f), r);
   r = tile::fma(k, T::splat(1.71512451e-15f), r);
   r = r + low;
+  // For large products `low` alone can be larger than a quadrant.
+  const auto rest = tile::round_to_int(r * T::splat(0.636619772f));
+  const E k_rest = tile::to_float(rest);
+  r = tile::fma(k_rest, T::splat(-1.57079637e+0f), r);
+  r = tile::fma(k_rest, T::splat(4.37113883e-8f), r);
+  const auto quadrant = first_quadrant + rest;
   const E z = r * r;
   E s = T::splat(-1.9515295891e-4f);
   s = tile::fma(s, z, T::splat(8.3321608736e-3f));

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ._library import function
-from ._tensors import dtype_code, dtype_name, empty, require_shape, scale
+from ._library import Handle, function
+from ._tensors import dtype_code, dtype_name, empty, require_shape, require_writable, scale
 
 _create = function("attention_create")
 _destroy = function("attention_destroy")
@@ -64,7 +64,7 @@ def _insert_axis(x: Any, axis: int) -> Any:
     return x[(slice(None),) * axis + (None,)]
 
 
-class Batch:
+class Batch(Handle):
     """A planned batch: the library's handle, and the dtypes and shapes that a run must match."""
 
     def __init__(self) -> None:
@@ -167,6 +167,7 @@ class Batch:
                 f"{operation}: The dtype of q {q.dtype} does not match the q_data_type "
                 f"{self.q_dtype} specified in plan function."
             )
+        require_writable(operation, out=out, lse=lse)
         shape = (q.shape[0], self.num_qo_heads, self.head_dim_vo)
         if out is None:
             out = empty(q, shape, self.o_dtype)

@@ -47,6 +47,13 @@ def function(name: str) -> Callable[..., Any]:
     return convert_and_call
 
 
+class Handle:
+    """Base of classes that own an object of the library: they are neither copied nor pickled."""
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        raise TypeError(f"{type(self).__name__} objects can be neither copied nor pickled")
+
+
 __version__: str = str(function("library_version")())
 
 

@@ -93,13 +93,24 @@ def host_int32(operation: str, argument: str, x: Any) -> Any:
         torch = sys.modules["torch"]
         if x.dtype not in (torch.int32, torch.int64):
             raise ValueError(f"{operation}: '{argument}' is {x.dtype}; accepted: int32 or int64")
+        if x.dtype == torch.int64 and x.numel() > 0:
+            _require_int32(operation, argument, int(x.min()), int(x.max()))
         return x.to(device="cpu", dtype=torch.int32)
     array = np.asarray(x)
     if array.size == 0:
         return array.astype(np.int32)
     if array.dtype not in (np.int32, np.int64):
         raise ValueError(f"{operation}: '{argument}' is {array.dtype}; accepted: int32 or int64")
+    if array.dtype == np.int64:
+        _require_int32(operation, argument, int(array.min()), int(array.max()))
     return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def _require_int32(operation: str, argument: str, least: int, most: int) -> None:
+    if least < -(2**31) or most >= 2**31:
+        raise ValueError(
+            f"{operation}: '{argument}' holds {least} to {most}; accepted: 32-bit integers"
+        )
 
 
 def value_and_rows(x: Any, default: float) -> tuple[float, Any]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._library import function
+from ._library import Handle, function
 
 _f = {
     name: function(f"kv_cache_{name}")
@@ -47,8 +47,9 @@ class Tables(NamedTuple):
     seq_lens: np.ndarray
 
 
-class KvCache:
-    """Pages and tables of a KV cache; the tensors stay the caller's. Not thread-safe.
+class KvCache(Handle):
+    """Pages and tables of a KV cache; the tensors stay the caller's. Calls from several threads
+    take turns.
 
     >>> cache = KvCache(num_pages=64, page_size=16)
     >>> sequence, cached_tokens = cache.create([1, 2, 3])
@@ -129,4 +130,14 @@ class KvCache:
 
 
 def _tokens(tokens: Sequence[int] | np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(tokens, dtype=np.int32).reshape(-1)
+    ids = np.asarray(tokens)
+    if ids.ndim != 1 or (ids.size > 0 and ids.dtype.kind not in "iu"):
+        raise ValueError(
+            f"KvCache: 'tokens' is {ids.dtype}{list(ids.shape)}; accepted: whole numbers, in one "
+            "dimension"
+        )
+    if ids.size > 0 and (ids.min() < -(2**31) or ids.max() >= 2**31):
+        raise ValueError(
+            f"KvCache: 'tokens' holds {ids.min()} to {ids.max()}; accepted: 32-bit integers"
+        )
+    return np.ascontiguousarray(ids, dtype=np.int32)

@@ -1,6 +1,8 @@
 // Attention and merging for Python.
 #include "wavefire/attention.h"
 
+#include <limits>
+
 #include "ffi/tensors.h"
 #include "wavefire/merge.h"
 
@@ -22,10 +24,10 @@ AttentionOptions read_options(std::int64_t num_qo_heads, std::int64_t num_kv_hea
                               std::int64_t position_mode, double rope_scale, double rope_theta,
                               std::int64_t fixed_split_kv, bool allow_split) {
   AttentionOptions o;
-  o.num_qo_heads = static_cast<int>(num_qo_heads);
-  o.num_kv_heads = static_cast<int>(num_kv_heads);
-  o.head_dim_qk = static_cast<int>(head_dim_qk);
-  o.head_dim_vo = static_cast<int>(head_dim_vo);
+  o.num_qo_heads = to_int("attention.plan", "num_qo_heads", num_qo_heads);
+  o.num_kv_heads = to_int("attention.plan", "num_kv_heads", num_kv_heads);
+  o.head_dim_qk = to_int("attention.plan", "head_dim_qk", head_dim_qk);
+  o.head_dim_vo = to_int("attention.plan", "head_dim_vo", head_dim_vo);
   o.q_dtype = dtype_of(q_dtype);
   o.kv_dtype = dtype_of(kv_dtype);
   o.o_dtype = dtype_of(o_dtype);
@@ -33,11 +35,15 @@ AttentionOptions read_options(std::int64_t num_qo_heads, std::int64_t num_kv_hea
   o.causal = causal;
   o.window_left = window_left;
   if (sm_scale.has_value()) o.sm_scale = static_cast<float>(sm_scale.value());
+  // One that rounds to 0 stays a cap, to be refused.
   o.logits_soft_cap = static_cast<float>(soft_cap);
+  if (soft_cap != 0 && o.logits_soft_cap == 0) {
+    o.logits_soft_cap = std::numeric_limits<float>::min();
+  }
   o.position_mode = static_cast<PositionMode>(position_mode);
   o.rope.scale = static_cast<float>(rope_scale);
   o.rope.theta = static_cast<float>(rope_theta);
-  o.fixed_split_kv = static_cast<int>(fixed_split_kv);
+  o.fixed_split_kv = to_int("attention.plan", "fixed_split_kv", fixed_split_kv);
   o.allow_split = allow_split;
   return o;
 }
@@ -59,7 +65,7 @@ void attention_plan(std::int64_t handle, Tensor qo_indptr, Tensor kv_indptr, May
     const CustomMask custom{view_of(mask), view_of(mask_indptr)};
     if (kv_indices.has_value()) {
       const PageTable pages{view_of(kv_indptr), view_of(kv_indices), view_of(kv_last_page_len),
-                            static_cast<int>(page_size)};
+                            to_int("attention.plan", "page_size", page_size)};
       attention(handle).plan(options, view_of(qo_indptr), pages, custom);
     } else {
       attention(handle).plan(options, view_of(qo_indptr), view_of(kv_indptr), custom);

@@ -3,6 +3,9 @@
 
 #include <tvm/ffi/container/array.h>
 
+#include <charconv>
+#include <mutex>
+
 #include "ffi/tensors.h"
 #include "wavefire/config.h"
 #include "wavefire/version.h"
@@ -12,7 +15,22 @@ namespace {
 
 using Ints = tvm::ffi::Array<std::int64_t>;
 
-KvCache& cache(std::int64_t handle) { return *reinterpret_cast<KvCache*>(handle); }
+/// Python's threads take turns.
+struct SharedCache {
+  KvCache cache;
+  std::mutex mutex;
+};
+
+SharedCache& shared(std::int64_t handle) { return *reinterpret_cast<SharedCache*>(handle); }
+
+/// Calls `f` with the cache while nobody else does.
+template <class F>
+auto with_cache(std::int64_t handle, F&& f) {
+  return guarded([&] {
+    const std::lock_guard lock(shared(handle).mutex);
+    return f(shared(handle).cache);
+  });
+}
 
 /// A contiguous i32 tensor as tokens.
 std::span<const std::int32_t> tokens_of(const Tensor& tensor) {
@@ -32,24 +50,24 @@ Ints to_array(const auto& values) {
 
 std::int64_t kv_cache_create(std::int64_t num_pages, std::int64_t page_size, bool share_prefixes) {
   return guarded([&] {
-    return reinterpret_cast<std::int64_t>(
-        new KvCache({num_pages, static_cast<int>(page_size), share_prefixes}));
+    return reinterpret_cast<std::int64_t>(new SharedCache{
+        KvCache({num_pages, to_int("KvCache", "page_size", page_size), share_prefixes}), {}});
   });
 }
-void kv_cache_destroy(std::int64_t handle) { delete &cache(handle); }
+void kv_cache_destroy(std::int64_t handle) { delete &shared(handle); }
 
 Ints kv_cache_create_sequence(std::int64_t handle, Tensor tokens) {
-  return guarded([&] {
-    const KvCache::Created created = cache(handle).create(tokens_of(tokens));
+  return with_cache(handle, [&](KvCache& cache) {
+    const KvCache::Created created = cache.create(tokens_of(tokens));
     return Ints{created.id, created.cached_tokens};
   });
 }
 
 /// Copies as (from, to, tokens) one after the other.
 Ints kv_cache_append(std::int64_t handle, std::int64_t id, Tensor tokens) {
-  return guarded([&] {
+  return with_cache(handle, [&](KvCache& cache) {
     Ints result;
-    for (const PageCopy& copy : cache(handle).append(id, tokens_of(tokens))) {
+    for (const PageCopy& copy : cache.append(id, tokens_of(tokens))) {
       for (std::int32_t value : {copy.from, copy.to, copy.tokens}) result.push_back(value);
     }
     return result;
@@ -57,41 +75,45 @@ Ints kv_cache_append(std::int64_t handle, std::int64_t id, Tensor tokens) {
 }
 
 void kv_cache_truncate(std::int64_t handle, std::int64_t id, std::int64_t length) {
-  guarded([&] { cache(handle).truncate(id, length); });
+  with_cache(handle, [&](KvCache& cache) { cache.truncate(id, length); });
 }
 std::int64_t kv_cache_fork(std::int64_t handle, std::int64_t id) {
-  return guarded([&] { return cache(handle).fork(id); });
+  return with_cache(handle, [&](KvCache& cache) { return cache.fork(id); });
 }
 void kv_cache_commit(std::int64_t handle, std::int64_t id, std::int64_t length) {
-  guarded([&] { cache(handle).commit(id, length); });
+  with_cache(handle, [&](KvCache& cache) { cache.commit(id, length); });
 }
 void kv_cache_release(std::int64_t handle, std::int64_t id) {
-  guarded([&] { cache(handle).release(id); });
+  with_cache(handle, [&](KvCache& cache) { cache.release(id); });
 }
 std::int64_t kv_cache_length(std::int64_t handle, std::int64_t id) {
-  return guarded([&] { return cache(handle).length(id); });
+  return with_cache(handle, [&](KvCache& cache) { return cache.length(id); });
 }
 Ints kv_cache_tokens(std::int64_t handle, std::int64_t id) {
-  return guarded([&] { return to_array(cache(handle).tokens(id)); });
+  return with_cache(handle, [&](KvCache& cache) { return to_array(cache.tokens(id)); });
 }
 Ints kv_cache_pages(std::int64_t handle, std::int64_t id) {
-  return guarded([&] { return to_array(cache(handle).pages(id)); });
+  return with_cache(handle, [&](KvCache& cache) { return to_array(cache.pages(id)); });
 }
 std::int64_t kv_cache_pages_needed(std::int64_t handle, std::int64_t id, std::int64_t count) {
-  return guarded([&] { return cache(handle).pages_needed(id, count); });
+  return with_cache(handle, [&](KvCache& cache) { return cache.pages_needed(id, count); });
 }
-void kv_cache_drop_cached(std::int64_t handle) { cache(handle).drop_cached(); }
+void kv_cache_drop_cached(std::int64_t handle) {
+  with_cache(handle, [](KvCache& cache) { cache.drop_cached(); });
+}
 
 Ints kv_cache_stats(std::int64_t handle) {
-  const KvCacheStats s = cache(handle).stats();
-  return Ints{s.total, s.free, s.used, s.cached, s.shared, s.sequences, s.tokens};
+  return with_cache(handle, [](KvCache& cache) {
+    const KvCacheStats s = cache.stats();
+    return Ints{s.total, s.free, s.used, s.cached, s.shared, s.sequences, s.tokens};
+  });
 }
 
 /// indptr, indices, last_page_len, seq_lens.
 tvm::ffi::Array<Ints> kv_cache_tables(std::int64_t handle, Ints ids) {
-  return guarded([&] {
+  return with_cache(handle, [&](KvCache& cache) {
     const std::vector<std::int64_t> list(ids.begin(), ids.end());
-    const KvTables t = cache(handle).tables(list);
+    const KvTables t = cache.tables(list);
     return tvm::ffi::Array<Ints>{to_array(t.indptr), to_array(t.indices), to_array(t.last_page_len),
                                  to_array(t.seq_lens)};
   });
@@ -111,6 +133,17 @@ tvm::ffi::String cpu_level() {
   return level;
 }
 
+int whole_number(const std::string& text) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) {
+    throw Error(ErrorKind::invalid_argument,
+                "configure: 'num_threads' is '" + text + "'; accepted: a whole number");
+  }
+  return value;
+}
+
 void set_config_value(tvm::ffi::String name, tvm::ffi::String value) {
   guarded([&] {
     Config settings = config();
@@ -122,7 +155,7 @@ void set_config_value(tvm::ffi::String name, tvm::ffi::String value) {
     } else if (key == "log_level") {
       settings.log_level = text;
     } else if (key == "num_threads") {
-      settings.num_threads = std::stoi(text);
+      settings.num_threads = whole_number(text);
     } else {
       throw Error(ErrorKind::invalid_argument,
                   "configure: '" + key +

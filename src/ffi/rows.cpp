@@ -40,7 +40,7 @@ void apply_rope_(Tensor q, MaybeTensor k, Tensor positions, MaybeTensor cos_sin,
                  double theta, double low, double high, double old_context) {
   guarded([&] {
     RopeOptions o;
-    o.rotary_dim = static_cast<int>(rotary_dim);
+    o.rotary_dim = to_int("apply_rope", "rotary_dim", rotary_dim);
     o.interleaved = interleaved;
     o.frequencies = {static_cast<float>(scale), static_cast<float>(theta), static_cast<float>(low),
                      static_cast<float>(high), static_cast<float>(old_context)};
@@ -61,11 +61,11 @@ void append_paged_kv_cache_(Tensor key, Tensor value, Tensor batch_indices, Tens
                             Tensor k_cache, Tensor v_cache, Tensor indptr, Tensor indices,
                             Tensor last_page_len, std::int64_t page_size, bool hnd) {
   guarded([&] {
-    append_paged_kv_cache(
-        view_of(key), view_of(value), view_of(batch_indices), view_of(positions), view_of(k_cache),
-        view_of(v_cache),
-        {view_of(indptr), view_of(indices), view_of(last_page_len), static_cast<int>(page_size)},
-        hnd ? KvLayout::hnd : KvLayout::nhd);
+    append_paged_kv_cache(view_of(key), view_of(value), view_of(batch_indices), view_of(positions),
+                          view_of(k_cache), view_of(v_cache),
+                          {view_of(indptr), view_of(indices), view_of(last_page_len),
+                           to_int("paged KV cache", "page_size", page_size)},
+                          hnd ? KvLayout::hnd : KvLayout::nhd);
   });
 }
 
@@ -73,10 +73,10 @@ void append_paged_mla_kv_cache_(Tensor ckv, Tensor kpe, Tensor batch_indices, Te
                                 Tensor ckv_cache, Tensor kpe_cache, Tensor indptr, Tensor indices,
                                 Tensor last_page_len, std::int64_t page_size) {
   guarded([&] {
-    append_paged_mla_kv_cache(
-        view_of(ckv), view_of(kpe), view_of(batch_indices), view_of(positions), view_of(ckv_cache),
-        view_of(kpe_cache),
-        {view_of(indptr), view_of(indices), view_of(last_page_len), static_cast<int>(page_size)});
+    append_paged_mla_kv_cache(view_of(ckv), view_of(kpe), view_of(batch_indices),
+                              view_of(positions), view_of(ckv_cache), view_of(kpe_cache),
+                              {view_of(indptr), view_of(indices), view_of(last_page_len),
+                               to_int("paged KV cache", "page_size", page_size)});
   });
 }
 
@@ -90,8 +90,8 @@ void batch_indices_positions_(Tensor append_indptr, Tensor seq_lens, Tensor batc
 
 void sequence_lengths_(Tensor indptr, Tensor last_page_len, std::int64_t page_size, Tensor out) {
   guarded([&] {
-    sequence_lengths(view_of(indptr), view_of(last_page_len), static_cast<int>(page_size),
-                     view_of(out));
+    sequence_lengths(view_of(indptr), view_of(last_page_len),
+                     to_int("paged KV cache", "page_size", page_size), view_of(out));
   });
 }
 

@@ -1,5 +1,6 @@
 #include "ffi/tensors.h"
 
+#include <limits>
 #include <string>
 
 #include "core/check.h"
@@ -57,6 +58,13 @@ TensorView view_of(const Tensor& tensor) {
     view.strides[d] = tensor.stride(d);
   }
   return view;
+}
+
+int to_int(const char* operation, const char* argument, std::int64_t value) {
+  const bool fits =
+      value >= std::numeric_limits<int>::min() && value <= std::numeric_limits<int>::max();
+  core::require(fits, operation, argument, value, "a 32-bit integer");
+  return static_cast<int>(value);
 }
 
 DType dtype_of(std::int64_t code) {

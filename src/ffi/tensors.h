@@ -6,6 +6,8 @@
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/optional.h>
 
+#include <new>
+
 #include "wavefire/error.h"
 #include "wavefire/tensor_view.h"
 
@@ -36,7 +38,12 @@ auto guarded(F&& f) {
     return f();
   } catch (const Error& error) {
     rethrow(error);
+  } catch (const std::bad_alloc&) {
+    rethrow(Error(ErrorKind::out_of_memory, "wavefire: out of memory"));
   }
 }
+
+/// A Python integer as an `int`. Throws `Error` (invalid_argument) for one that does not fit.
+int to_int(const char* operation, const char* argument, std::int64_t value);
 
 }  // namespace wavefire::bindings

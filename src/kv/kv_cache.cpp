@@ -268,7 +268,8 @@ KvTables KvCache::tables(std::span<const SequenceId> ids) const {
 }
 
 std::int64_t KvCache::pages_needed(SequenceId id, std::int64_t count) const {
-  core::require(count >= 0, "KvCache.pages_needed", "count", count, "0 or more");
+  constexpr std::int64_t most = std::int64_t{1} << 31;
+  core::require(count >= 0 && count <= most, "KvCache.pages_needed", "count", count, "0 to 2^31");
   return state_->pages_needed(state_->find(id, "pages_needed"), count);
 }
 

@@ -135,6 +135,7 @@ void Plan::distribute() {
   workers = options.workers > 0 ? options.workers : cpu::thread_count();
   const int group = options.num_qo_heads / options.num_kv_heads;
   ops::require_lengths(batch, group);
+  if (options.position_mode == PositionMode::rope_llama) ops::require_rotatable(batch, options);
   const tune::AttentionProblem problem{
       options.head_dim_qk, options.head_dim_vo, options.num_kv_heads,
       options.q_dtype == DType::bf16 && options.kv_dtype == DType::bf16 &&

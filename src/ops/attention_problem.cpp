@@ -24,23 +24,6 @@ void require_dtype(const char* argument, DType dtype, bool float8) {
       float8 ? "float32, float16, bfloat16 or a float8 type" : "float32, float16 or bfloat16");
 }
 
-void require_rope(const RopeParameters& rope) {
-  const auto positive = [](const char* argument, float value) {
-    core::require(std::isfinite(value) && value > 0, operation, argument, value,
-                  "a positive number");
-  };
-  positive("rope_scale", rope.scale);
-  positive("rope_theta", rope.theta);
-  core::require(rope.low_freq_factor >= 0, operation, "rope low_freq_factor", rope.low_freq_factor,
-                "0 (frequencies not smoothed) or more");
-  if (rope.low_freq_factor == 0) return;
-  positive("rope old_context_len", rope.old_context_len);
-  core::require(
-      std::isfinite(rope.high_freq_factor) && rope.high_freq_factor > rope.low_freq_factor,
-      operation, "rope high_freq_factor", rope.high_freq_factor,
-      core::join("more than low_freq_factor (", rope.low_freq_factor, ")"));
-}
-
 [[noreturn]] void fail_length(const char* argument, i64 length, i64 request) {
   core::fail_argument(operation, argument, core::join(length, " tokens at ", request),
                       core::join("up to ", longest_request,
@@ -210,11 +193,13 @@ AttentionOptions complete(const AttentionOptions& options) {
   require_dtype("o_dtype", o.o_dtype, false);
   core::require(o.window_left >= -1, operation, "window_left", o.window_left,
                 "-1 (no bound) or more");
-  core::require(std::isfinite(o.logits_soft_cap) && o.logits_soft_cap >= 0, operation,
-                "logits_soft_cap", o.logits_soft_cap, "a finite number, 0 for none");
+  // Its inverse and its multiple by log2(e) must be numbers too.
+  const float cap = o.logits_soft_cap;
+  core::require(cap == 0 || (cap >= 0x1p-100f && cap <= 0x1p100f), operation, "logits_soft_cap",
+                cap, "0 (none) or a number from 2^-100 to 2^100");
   if (!o.sm_scale) o.sm_scale = 1.f / std::sqrt(static_cast<float>(o.head_dim_qk));
   core::require(std::isfinite(*o.sm_scale), operation, "sm_scale", *o.sm_scale, "a finite number");
-  require_rope(o.rope);
+  require_rope(operation, o.rope);
   core::require(o.fixed_split_kv >= 0, operation, "fixed_split_kv", o.fixed_split_kv,
                 "0 (as balance asks) or more");
   core::require(o.workers >= 0, operation, "workers", o.workers,
@@ -284,6 +269,31 @@ void require_lengths(const AttentionBatch& batch, int group) {
   }
 }
 
+void require_rotatable(const AttentionBatch& batch, const AttentionOptions& options) {
+  const i64 limit = rope_limit(options.rope, options.head_dim_qk);
+  for (std::size_t b = 0; b < batch.requests.size(); ++b) {
+    core::require(batch.requests[b].kv_len <= limit, operation, "kv_indptr",
+                  core::join(batch.requests[b].kv_len, " tokens at ", b),
+                  core::join("up to ", limit, " tokens where RoPE rotates inside attention"));
+  }
+}
+
+void require_rope(const char* who, const RopeParameters& rope) {
+  const auto positive = [who](const char* argument, float value) {
+    core::require(std::isfinite(value) && value > 0, who, argument, value, "a positive number");
+  };
+  positive("rope_scale", rope.scale);
+  positive("rope_theta", rope.theta);
+  core::require(rope.low_freq_factor >= 0, who, "rope low_freq_factor", rope.low_freq_factor,
+                "0 (frequencies not smoothed) or more");
+  if (rope.low_freq_factor == 0) return;
+  positive("rope old_context_len", rope.old_context_len);
+  core::require(
+      std::isfinite(rope.high_freq_factor) && rope.high_freq_factor > rope.low_freq_factor, who,
+      "rope high_freq_factor", rope.high_freq_factor,
+      core::join("more than low_freq_factor (", rope.low_freq_factor, ")"));
+}
+
 std::vector<double> rope_frequencies(const RopeParameters& rope, int head_dim) {
   std::vector<double> frequencies(static_cast<std::size_t>(head_dim / 2));
   for (int i = 0; i < head_dim / 2; ++i) {
@@ -300,6 +310,12 @@ std::vector<double> rope_frequencies(const RopeParameters& rope, int head_dim) {
     frequencies[static_cast<std::size_t>(i)] = f;
   }
   return frequencies;
+}
+
+i64 rope_limit(const RopeParameters& rope, int head_dim) {
+  double fastest = 1;
+  for (double f : rope_frequencies(rope, head_dim)) fastest = std::max(fastest, f);
+  return static_cast<i64>(static_cast<double>(longest_rope) / fastest);
 }
 
 }  // namespace wavefire::ops

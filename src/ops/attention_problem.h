@@ -40,6 +40,14 @@ void require_lengths(const AttentionBatch& batch, int group);
 /// Radians that a position advances pair i by, [head_dim / 2]: theta^(-2i/d) / scale, or
 /// LLaMA 3.1's: with f that frequency (scale 1) and smooth = clamp(f old_context / (2 pi (high -
 /// low)) - 1 / (high / low - 1), 0, 1), (1 - smooth) f / scale + smooth f.
+/// Throws `Error` (invalid_argument) for requests with positions beyond `rope_limit`.
+void require_rotatable(const AttentionBatch& batch, const AttentionOptions& options);
+/// Angles up to this many radians are exact to float32 (math/sincos.h).
+inline constexpr i64 longest_rope = i64{1} << 24;
+/// Positions below it keep all angles within `longest_rope`.
+i64 rope_limit(const RopeParameters& rope, int head_dim);
+/// Throws `Error` (invalid_argument) of operation `who` for parameters without frequencies.
+void require_rope(const char* who, const RopeParameters& rope);
 std::vector<double> rope_frequencies(const RopeParameters& rope, int head_dim);
 
 }  // namespace wavefire::ops

@@ -56,7 +56,7 @@ void launch(const TensorView& q, const TensorView& k, const TensorView& position
       .on_cpu()
       .one_of({DType::i32, DType::i64})
       .shape({tokens});
-  std::int64_t limit = std::int64_t{1} << 31;
+  std::int64_t limit = ops::longest_rope;
   std::vector<float> frequencies, rest;
   if (cos_sin != nullptr) {
     core::check(operation, "cos_sin_cache", *cos_sin)
@@ -70,6 +70,8 @@ void launch(const TensorView& q, const TensorView& k, const TensorView& position
     p.cos_sin_dtype = cos_sin->dtype;
     limit = cos_sin->shape[0];
   } else {
+    ops::require_rope(operation, options.frequencies);
+    limit = ops::rope_limit(options.frequencies, p.rotary_dim);
     for (double f : ops::rope_frequencies(options.frequencies, p.rotary_dim)) {
       frequencies.push_back(static_cast<float>(f));
       rest.push_back(static_cast<float>(f - double{frequencies.back()}));

@@ -37,6 +37,9 @@ bool is_positive_share(double p) { return p > 0 && p <= 1; }
 bool is_positive(double t) { return std::isfinite(t) && t > 0; }
 bool is_count(double k) { return is_whole(k) && k >= 1; }
 
+/// A row has fewer than 2^31 entries: larger counts mean all of them.
+i64 as_count(double k) { return static_cast<i64>(std::min(k, 0x1p31)); }
+
 constexpr Accepted any_count = {"1 or more", [](double k) { return is_whole(k) && k >= 0; },
                                 is_count};  // 0 for all rows: no such filter
 constexpr Accepted count = {"1 or more", is_count, is_count};
@@ -88,7 +91,7 @@ struct FilterParameters {
         top_k_first(filters.top_k_first) {}
 
   sampling::Filter operator[](std::int64_t row) const {
-    return {static_cast<i64>(top_k[row]), top_p[row], static_cast<float>(min_p[row]), top_k_first};
+    return {as_count(top_k[row]), top_p[row], static_cast<float>(min_p[row]), top_k_first};
   }
 };
 
@@ -263,8 +266,7 @@ void mask_logits(const TensorView& logits, const RowParameter& top_k, const Tens
   const cpu::RowKernels& kernels = cpu::row_kernels();
   BadRow bad;
   for_rows(rows, size, [&](std::int64_t row, const sampling::Buffers& buffers) {
-    if (!kernels.mask(row_of(logits, row), static_cast<i64>(counts[row]), buffers,
-                      output_row(out, row))) {
+    if (!kernels.mask(row_of(logits, row), as_count(counts[row]), buffers, output_row(out, row))) {
       bad.note(row);
     }
   });

@@ -84,9 +84,9 @@ TEST(Math, NormalCdfKeepsItsDigitsInTheTail) {
   EXPECT_LT(error, 1e-4);
 }
 
-TEST(Math, SineAndCosineOfAProductUpToAMillion) {
+TEST(Math, SineAndCosineOfAProductUpTo2To24) {
   double error = 0;
-  for (int position = 0; position <= 1000000; position += 997) {
+  for (int position = 0; position < (1 << 24); position += 997) {
     for (float frequency : {1.f, 0.8659643f, 0.1f, 1.1547820e-4f, 0.6493816f, 1e-6f}) {
       Vec s, c;
       math::sincos_product(Traits::splat(static_cast<float>(position)), Traits::splat(frequency), s,

@@ -196,7 +196,9 @@ class Module:
             try:
                 call("hipModuleLaunchKernel", function, *(ctypes.c_uint(n) for n in sizes),
                      ctypes.c_uint(dynamic_lds), None, pointers, None)  # fmt: skip
-            finally:
-                library().hipDeviceSynchronize()  # the failure was told
+                call("hipDeviceSynchronize")
+            except HipError:
+                library().hipDeviceSynchronize()  # what it would tell again is told
                 library().hipGetLastError()
+                raise
             return time.perf_counter() - start

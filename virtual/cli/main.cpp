@@ -75,6 +75,7 @@ class Session {
                                                   " arguments, given are " +
                                                   std::to_string(options.arguments.size()));
     }
+    pointers.reserve(values_.size());
     for (Value& value : values_) pointers.push_back(value.bytes.data());
     kernarg_ = make_kernarg(kernel_, pack_arguments(kernel_, pointers.data()), options.grid,
                             options.block, options.dynamic_lds);
@@ -177,7 +178,7 @@ int profile(const CodeObject& object, const Options& options) {
 int main(int count, char** words) {
   const std::string first = count > 1 ? words[1] : "";
   if (first == "--help" || first == "-h" || first == "help") {
-    std::printf("%s", kUsage);
+    std::printf("%s", usage_text);
     return 0;
   }
   const Options options = parse_options(count, words);

@@ -6,7 +6,7 @@
 
 namespace instinct::cli {
 
-const char* const kUsage =
+const char* const usage_text =
     R"(wavefire-virtual: run AMD kernels for gfx942 and gfx950 on this CPU
 
   wavefire-virtual list FILE.co                 kernels, their arguments and resources
@@ -52,7 +52,7 @@ Dim3 parse_dim(const std::string& text, const char* what) {
   for (u32& size : sizes) {
     const std::size_t comma = text.find(',', begin);
     size = parse_u32(text.substr(begin, comma - begin), what);
-    if (comma == text.npos) return {sizes[0], sizes[1], sizes[2]};
+    if (comma == std::string::npos) return {sizes[0], sizes[1], sizes[2]};
     begin = comma + 1;
   }
   fail(std::string(what) + " '" + text + "' has more than three sizes");
@@ -60,7 +60,7 @@ Dim3 parse_dim(const std::string& text, const char* what) {
 
 Output parse_save(const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals == text.npos || equals + 1 == text.size()) fail("--save takes N=FILE");
+  if (equals == std::string::npos || equals + 1 == text.size()) fail("--save takes N=FILE");
   return {parse_number(text.substr(0, equals), "--save"), text.substr(equals + 1)};
 }
 
@@ -115,7 +115,7 @@ Options parse_options(int count, char** words) {
     const std::size_t equals = word.find('=');
     const auto setter = setters().find(word.substr(0, equals));
     if (setter == setters().end()) fail("'" + word + "' is no option (--help lists them)");
-    if (equals != word.npos) {
+    if (equals != std::string::npos) {
       setter->second(options, word.substr(equals + 1));
     } else {
       if (++i == count) fail("'" + word + "' lacks a value");

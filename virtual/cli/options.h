@@ -31,7 +31,7 @@ struct Options {
 };
 
 // What --help prints.
-extern const char* const kUsage;
+extern const char* const usage_text;
 
 // Throws Error (invalid_value) with one line for people.
 Options parse_options(int count, char** words);

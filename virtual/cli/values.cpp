@@ -22,25 +22,25 @@ struct TypeInfo {
 };
 
 // In the order of Type.
-constexpr std::array<TypeInfo, 12> kTypes = {{{"i8", 1, false},
-                                              {"u8", 1, false},
-                                              {"i16", 2, false},
-                                              {"u16", 2, false},
-                                              {"i32", 4, false},
-                                              {"u32", 4, false},
-                                              {"i64", 8, false},
-                                              {"u64", 8, false},
-                                              {"f16", 2, true},
-                                              {"bf16", 2, true},
-                                              {"f32", 4, true},
-                                              {"f64", 8, true}}};
+constexpr std::array<TypeInfo, 12> type_table = {{{"i8", 1, false},
+                                                  {"u8", 1, false},
+                                                  {"i16", 2, false},
+                                                  {"u16", 2, false},
+                                                  {"i32", 4, false},
+                                                  {"u32", 4, false},
+                                                  {"i64", 8, false},
+                                                  {"u64", 8, false},
+                                                  {"f16", 2, true},
+                                                  {"bf16", 2, true},
+                                                  {"f32", 4, true},
+                                                  {"f64", 8, true}}};
 
-const TypeInfo& info(Type type) { return kTypes[static_cast<std::size_t>(type)]; }
+const TypeInfo& info(Type type) { return type_table[static_cast<std::size_t>(type)]; }
 
 std::optional<Type> type_named(std::string_view name) {
-  const auto found = std::ranges::find(kTypes, name, &TypeInfo::name);
-  if (found == kTypes.end()) return std::nullopt;
-  return static_cast<Type>(found - kTypes.begin());
+  const auto found = std::ranges::find(type_table, name, &TypeInfo::name);
+  if (found == type_table.end()) return std::nullopt;
+  return static_cast<Type>(found - type_table.begin());
 }
 
 [[noreturn]] void fail(const std::string& text, const std::string& why) {
@@ -129,7 +129,8 @@ Number parse(const std::string& text, const std::string& number, bool real) {
 // A number: `i32=5`, or a bare one, whose type follows from its look and the argument's size.
 Value make_number(const std::string& text, const std::optional<Type>& named,
                   const std::string& number, const KernelArgument& argument) {
-  const bool real = named ? info(*named).real : number.find_first_of(".einEIN") != number.npos;
+  const bool real =
+      named ? info(*named).real : number.find_first_of(".einEIN") != std::string::npos;
   const Number parsed = parse(text, number, real);
   Type type = Type::i64;
   if (named) {
@@ -207,10 +208,10 @@ Value make_value(const std::string& text, const KernelArgument& argument, Memory
   const std::size_t equals = text.find('=');
   const std::string head = text.substr(0, equals);
   const std::optional<std::string> content =
-      equals == text.npos ? std::nullopt : std::optional(text.substr(equals + 1));
+      equals == std::string::npos ? std::nullopt : std::optional(text.substr(equals + 1));
   const std::size_t colon = head.find(':');
   const std::optional<Type> type = type_named(head.substr(0, colon));
-  if (colon != head.npos) {
+  if (colon != std::string::npos) {
     if (!type) fail(text, "no such type (--help lists them)");
     return make_memory(text, *type, head.substr(colon + 1), content, argument, memory, seed);
   }
@@ -220,14 +221,14 @@ Value make_value(const std::string& text, const KernelArgument& argument, Memory
 }
 
 std::string text_of(const Value& value) {
-  constexpr u64 kMost = 256;
-  constexpr u64 kColumns = 8;
+  constexpr u64 most_printed = 256;
+  constexpr u64 columns_printed = 8;
   const std::byte* from =
       value.address ? reinterpret_cast<const std::byte*>(value.address) : value.bytes.data();
   const u64 count = value.address ? value.count : 1;
   const u32 bytes = info(value.type).bytes;
   std::string out;
-  for (u64 i = 0; i < std::min(count, kMost); ++i) {
+  for (u64 i = 0; i < std::min(count, most_printed); ++i) {
     char number[64];
     if (info(value.type).real) {
       std::snprintf(number, sizeof(number), "%12.6g", decode_real(value.type, from + i * bytes));
@@ -241,9 +242,11 @@ std::string text_of(const Value& value) {
                     is_signed ? static_cast<long long>(whole) : static_cast<long long>(bits));
     }
     out += number;
-    out += i % kColumns == kColumns - 1 || i + 1 == std::min(count, kMost) ? "\n" : " ";
+    out += i % columns_printed == columns_printed - 1 || i + 1 == std::min(count, most_printed)
+               ? "\n"
+               : " ";
   }
-  if (count > kMost) out += "... " + std::to_string(count - kMost) + " more\n";
+  if (count > most_printed) out += "... " + std::to_string(count - most_printed) + " more\n";
   return out;
 }
 

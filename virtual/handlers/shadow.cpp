@@ -91,7 +91,8 @@ void shadow_bfe_i32(u32* d, const u32* const* s, const u32* const* u, const Lane
 void shadow_bfi(u32* d, const u32* const* s, const u32* const* u, const LaneContext&) {
   for (u32 i = 0; i < 64; ++i) {
     const u32 mask = s[0][i];
-    d[i] = (mask & u[1][i]) | (~mask & u[2][i]) | (u[0][i] & (s[1][i] ^ s[2][i]));
+    d[i] = (mask & u[1][i]) | (~mask & u[2][i]) |
+           (u[0][i] & ((s[1][i] ^ s[2][i]) | u[1][i] | u[2][i]));
   }
 }
 

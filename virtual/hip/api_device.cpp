@@ -12,7 +12,7 @@ using namespace instinct::hip;
 
 namespace {
 
-constexpr int kHipVersion = 60'140'091;  // of ROCm 6.1, whose interface this is
+constexpr int hip_version = 60'140'091;  // of ROCm 6.1, whose interface this is
 
 // A context is a device; its handle is the ordinal, counted from 1.
 hipCtx_t context_of(int ordinal) {
@@ -38,7 +38,7 @@ hipError_t hipInit(unsigned int flags) {
 hipError_t hipDriverGetVersion(int* version) {
   return call(__func__, [&] {
     require(version, "version is null");
-    *version = kHipVersion;
+    *version = hip_version;
   });
 }
 
@@ -112,10 +112,10 @@ hipError_t hipDeviceTotalMem(size_t* bytes, hipDevice_t device) {
   });
 }
 
-hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t name, int device) {
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
   return call(__func__, [&] {
     require(value, "value is null");
-    *value = attribute(Runtime::get().device(device), name);
+    *value = instinct::hip::attribute(Runtime::get().device(device), attribute);
   });
 }
 

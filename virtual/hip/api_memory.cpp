@@ -11,7 +11,7 @@ using namespace instinct::hip;
 
 namespace {
 
-constexpr std::size_t kPitchAlignment = 256;
+constexpr std::size_t pitch_alignment = 256;
 
 u64 address_of(const void* pointer) { return reinterpret_cast<u64>(pointer); }
 
@@ -75,7 +75,7 @@ Allocation allocation_of(const void* pointer) {
 
 template <class T>
 void write_as(void* data, T value) {
-  std::memcpy(data, &value, sizeof(value));
+  std::memcpy(data, static_cast<const void*>(&value), sizeof(value));
 }
 
 void write_attribute(void* data, hipPointer_attribute attribute, const void* pointer) {
@@ -126,7 +126,7 @@ hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t stream) {
 hipError_t hipMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   return call(__func__, [&] {
     require(pitch, "pitch is null");
-    *pitch = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+    *pitch = (width + pitch_alignment - 1) / pitch_alignment * pitch_alignment;
     require(*pitch >= width && (height == 0 || *pitch <= ~std::size_t{0} / height), "too large",
             hipErrorOutOfMemory);
     allocate(pointer, *pitch * height);

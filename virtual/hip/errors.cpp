@@ -16,7 +16,7 @@ struct Text {
   const char* text;
 };
 
-constexpr Text kTexts[] = {
+constexpr Text error_texts[] = {
     {hipSuccess, "hipSuccess", "no error"},
     {hipErrorInvalidValue, "hipErrorInvalidValue", "invalid argument"},
     {hipErrorOutOfMemory, "hipErrorOutOfMemory", "out of memory"},
@@ -89,8 +89,8 @@ constexpr Text kTexts[] = {
 };
 
 const Text& text_of(hipError_t code) {
-  const auto found = std::ranges::find(kTexts, code, &Text::code);
-  return found == std::end(kTexts) ? *std::prev(found) : *found;
+  const auto found = std::ranges::find(error_texts, code, &Text::code);
+  return found == std::end(error_texts) ? *std::prev(found) : *found;
 }
 
 }  // namespace

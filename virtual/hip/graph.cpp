@@ -24,6 +24,7 @@ thread_local hipStreamCaptureMode thread_mode = hipStreamCaptureModeGlobal;
 std::unordered_set<const Node*> behind(const std::vector<std::shared_ptr<Node>>& nodes) {
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> open;
+  open.reserve(nodes.size());
   for (const auto& node : nodes) open.push_back(node.get());
   while (!open.empty()) {
     const Node* node = open.back();
@@ -77,12 +78,12 @@ std::shared_ptr<const Steps> GraphExec::steps() const {
 }
 
 hipGraphNodeType type_of(const Operation& operation) {
-  constexpr hipGraphNodeType kTypes[] = {hipGraphNodeTypeEmpty,  hipGraphNodeTypeKernel,
-                                         hipGraphNodeTypeMemcpy, hipGraphNodeTypeMemset,
-                                         hipGraphNodeTypeHost,   hipGraphNodeTypeEventRecord,
-                                         hipGraphNodeTypeGraph};
-  static_assert(std::size(kTypes) == std::variant_size_v<Operation>);
-  return kTypes[operation.index()];
+  constexpr hipGraphNodeType type_table[] = {hipGraphNodeTypeEmpty,  hipGraphNodeTypeKernel,
+                                             hipGraphNodeTypeMemcpy, hipGraphNodeTypeMemset,
+                                             hipGraphNodeTypeHost,   hipGraphNodeTypeEventRecord,
+                                             hipGraphNodeTypeGraph};
+  static_assert(std::size(type_table) == std::variant_size_v<Operation>);
+  return type_table[operation.index()];
 }
 
 std::shared_ptr<Node> add_node(Graph& graph, hipGraphNodeType type, Operation operation,

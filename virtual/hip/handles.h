@@ -44,6 +44,7 @@ class Handles {
   std::vector<std::shared_ptr<T>> all() const {
     const std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<T>> objects;
+    objects.reserve(objects_.size());
     for (const auto& [key, object] : objects_) objects.push_back(object);
     return objects;
   }

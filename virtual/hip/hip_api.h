@@ -12,7 +12,8 @@ extern "C" {
 #define WAVEFIRE_HIP_DEFAULT(value)
 #endif
 
-// NOLINTBEGIN(readability-identifier-naming, bugprone-reserved-identifier): the names are HIP's.
+// NOLINTBEGIN(readability-identifier-naming, bugprone-reserved-identifier, modernize-use-nullptr):
+// the names are HIP's.
 
 // Errors, of the calling thread.
 hipError_t hipGetLastError(void);
@@ -254,11 +255,12 @@ hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t exec, hipGraphNode_t n
 hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t* error_node,
                               hipGraphExecUpdateResult* result);
 
-// NOLINTEND(readability-identifier-naming, bugprone-reserved-identifier)
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier,modernize-use-nullptr)
 
 #ifdef __cplusplus
 }
 
+// NOLINTBEGIN(readability-identifier-naming)
 // As in HIP's header, without a cast.
 template <class T>
 hipError_t hipMalloc(T** pointer, size_t bytes) {
@@ -268,4 +270,5 @@ template <class T>
 hipError_t hipHostMalloc(T** pointer, size_t bytes, unsigned int flags = hipHostMallocDefault) {
   return hipHostMalloc(reinterpret_cast<void**>(pointer), bytes, flags);
 }
+// NOLINTEND(readability-identifier-naming)
 #endif

@@ -9,8 +9,8 @@ namespace {
 std::span<const std::byte> buffer_of(void** extra) {
   const std::byte* data = nullptr;
   const std::size_t* size = nullptr;
-  constexpr int kMaxPairs = 8;
-  for (int i = 0; i < kMaxPairs; ++i) {
+  constexpr int max_pairs = 8;
+  for (int i = 0; i < max_pairs; ++i) {
     void* tag = extra[2 * i];
     if (tag == HIP_LAUNCH_PARAM_END) break;
     void* value = extra[2 * i + 1];

@@ -40,15 +40,15 @@ const Model& model_of(Target target) {
   return target == Target::gfx942 ? gfx942 : gfx950;
 }
 
-constexpr int kMemoryBusBits = 8192;
-constexpr int kWallClockKhz = 100'000;
-constexpr int kMaxThreads = 1024;
-constexpr int kMaxGridYZ = 65536;
-constexpr u32 kSimds = 4;
-constexpr u32 kMaxWavesPerSimd = 8;
-constexpr u32 kRegistersPerLane = 512;  // VGPRs and AGPRs of a SIMD
-constexpr int kRegistersPerBlock = 65536;
-constexpr u32 kMaxBlocks = 32;  // of a compute unit, more than one wave each
+constexpr int memory_bus_bits = 8192;
+constexpr int wall_clock_khz = 100'000;
+constexpr int block_limit = 1024;
+constexpr int max_grid_yz = 65536;
+constexpr u32 simds = 4;
+constexpr u32 max_waves_per_simd = 8;
+constexpr u32 registers_per_lane = 512;  // VGPRs and AGPRs of a SIMD
+constexpr int registers_per_block = 65536;
+constexpr u32 max_blocks = 32;  // of a compute unit, more than one wave each
 
 int saturated(u64 value) { return static_cast<int>(std::min<u64>(value, INT_MAX)); }
 
@@ -93,25 +93,25 @@ int attribute(Device& device, hipDeviceAttribute_t attribute) {
     case hipDeviceAttributeL2CacheSize: return model.l2_bytes;
     case hipDeviceAttributeComputeCapabilityMajor: return 9;
     case hipDeviceAttributeComputeCapabilityMinor: return model.minor;
-    case hipDeviceAttributeMaxBlocksPerMultiProcessor: return kMaxBlocks;
+    case hipDeviceAttributeMaxBlocksPerMultiProcessor: return max_blocks;
     case hipDeviceAttributeMaxBlockDimX:
     case hipDeviceAttributeMaxBlockDimY:
     case hipDeviceAttributeMaxBlockDimZ:
-    case hipDeviceAttributeMaxThreadsPerBlock: return kMaxThreads;
+    case hipDeviceAttributeMaxThreadsPerBlock: return block_limit;
     case hipDeviceAttributeMaxGridDimX: return INT_MAX;
     case hipDeviceAttributeMaxGridDimY:
-    case hipDeviceAttributeMaxGridDimZ: return kMaxGridYZ;
+    case hipDeviceAttributeMaxGridDimZ: return max_grid_yz;
     case hipDeviceAttributeMaxThreadsPerMultiProcessor:
-      return static_cast<int>(kSimds * kMaxWavesPerSimd * kWaveLanes);
+      return static_cast<int>(simds * max_waves_per_simd * kWaveLanes);
     case hipDeviceAttributeMaxPitch: return INT_MAX;
-    case hipDeviceAttributeMemoryBusWidth: return kMemoryBusBits;
+    case hipDeviceAttributeMemoryBusWidth: return memory_bus_bits;
     case hipDeviceAttributeMemoryClockRate: return model.memory_clock_khz;
     case hipDeviceAttributeMultiprocessorCount:
     case hipDeviceAttributePhysicalMultiProcessorCount: return model.compute_units;
     case hipDeviceAttributePciBusId: return device.ordinal() + 1;
-    case hipDeviceAttributeMaxRegistersPerBlock: return kRegistersPerBlock;
+    case hipDeviceAttributeMaxRegistersPerBlock: return registers_per_block;
     case hipDeviceAttributeMaxRegistersPerMultiprocessor:
-      return static_cast<int>(kSimds * kRegistersPerLane * kWaveLanes);
+      return static_cast<int>(simds * registers_per_lane * kWaveLanes);
     case hipDeviceAttributeMaxSharedMemoryPerBlock:
     case hipDeviceAttributeSharedMemPerBlockOptin:
     case hipDeviceAttributeSharedMemPerMultiprocessor:
@@ -120,7 +120,7 @@ int attribute(Device& device, hipDeviceAttribute_t attribute) {
     case hipDeviceAttributeTotalGlobalMem: return saturated(device.memory().capacity());
     case hipDeviceAttributeWarpSize: return kWaveLanes;
     case hipDeviceAttributeClockInstructionRate:
-    case hipDeviceAttributeWallClockRate: return kWallClockKhz;
+    case hipDeviceAttributeWallClockRate: return wall_clock_khz;
     case hipDeviceAttributeAsicRevision: return 1;
     default: break;
   }
@@ -140,13 +140,13 @@ void fill_properties(Device& device, hipDeviceProp_tR0600& properties) {
   const std::size_t lds = lds_limit(device.target());
   properties.totalGlobalMem = device.memory().capacity();
   properties.sharedMemPerBlock = lds;
-  properties.regsPerBlock = kRegistersPerBlock;
+  properties.regsPerBlock = registers_per_block;
   properties.warpSize = kWaveLanes;
   properties.memPitch = INT_MAX;
-  properties.maxThreadsPerBlock = kMaxThreads;
-  std::fill_n(properties.maxThreadsDim, 3, kMaxThreads);
+  properties.maxThreadsPerBlock = block_limit;
+  std::fill_n(properties.maxThreadsDim, 3, block_limit);
   properties.maxGridSize[0] = number(hipDeviceAttributeMaxGridDimX);
-  properties.maxGridSize[1] = properties.maxGridSize[2] = kMaxGridYZ;
+  properties.maxGridSize[1] = properties.maxGridSize[2] = max_grid_yz;
   properties.clockRate = model.clock_khz;
   properties.totalConstMem = INT_MAX;
   properties.major = 9;
@@ -157,7 +157,7 @@ void fill_properties(Device& device, hipDeviceProp_tR0600& properties) {
   properties.asyncEngineCount = number(hipDeviceAttributeAsyncEngineCount);
   properties.unifiedAddressing = 1;
   properties.memoryClockRate = model.memory_clock_khz;
-  properties.memoryBusWidth = kMemoryBusBits;
+  properties.memoryBusWidth = memory_bus_bits;
   properties.l2CacheSize = model.l2_bytes;
   properties.maxThreadsPerMultiProcessor = number(hipDeviceAttributeMaxThreadsPerMultiProcessor);
   properties.streamPrioritiesSupported = 1;
@@ -166,9 +166,9 @@ void fill_properties(Device& device, hipDeviceProp_tR0600& properties) {
   properties.regsPerMultiprocessor = number(hipDeviceAttributeMaxRegistersPerMultiprocessor);
   properties.managedMemory = properties.concurrentManagedAccess = 1;
   properties.canUseHostPointerForRegisteredMem = 1;
-  properties.maxBlocksPerMultiProcessor = kMaxBlocks;
+  properties.maxBlocksPerMultiProcessor = max_blocks;
   properties.hostRegisterSupported = properties.memoryPoolsSupported = 1;
-  properties.clockInstructionRate = kWallClockKhz;
+  properties.clockInstructionRate = wall_clock_khz;
   properties.isLargeBar = 1;
   properties.asicRevision = 1;
   properties.arch.hasGlobalInt32Atomics = properties.arch.hasSharedInt32Atomics = 1;
@@ -182,13 +182,13 @@ void fill_properties(Device& device, hipDeviceProp_tR0600& properties) {
 
 int active_blocks(const Function& function, u32 block_threads, u64 dynamic_lds) {
   const KernelDescriptor& descriptor = function.kernel->descriptor;
-  require(block_threads > 0 && block_threads <= kMaxThreads, "a block has 1 to 1024 work items");
+  require(block_threads > 0 && block_threads <= block_limit, "a block has 1 to 1024 work items");
   const u32 waves = (block_threads + kWaveLanes - 1) / kWaveLanes;
-  const u32 waves_per_simd = std::min(kMaxWavesPerSimd, kRegistersPerLane / descriptor.vgprs());
-  u64 blocks = u64{waves_per_simd} * kSimds / waves;
+  const u32 waves_per_simd = std::min(max_waves_per_simd, registers_per_lane / descriptor.vgprs());
+  u64 blocks = u64{waves_per_simd} * simds / waves;
   const u64 lds = descriptor.lds_bytes + dynamic_lds;
   if (lds) blocks = std::min<u64>(blocks, lds_limit(function.object->target()) / lds);
-  if (waves > 1) blocks = std::min<u64>(blocks, kMaxBlocks);
+  if (waves > 1) blocks = std::min<u64>(blocks, max_blocks);
   return static_cast<int>(blocks);
 }
 

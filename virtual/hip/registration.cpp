@@ -20,7 +20,7 @@ struct FatBinaryWrapper {
   const void* binary;
   void* unused;
 };
-constexpr u32 kMagic = 0x48495046;  // "HIPF"
+constexpr u32 magic_text = 0x48495046;  // "HIPF"
 
 struct FatBinary {
   const void* image = nullptr;
@@ -123,7 +123,7 @@ extern "C" {
 void** __hipRegisterFatBinary(const void* data) {
   const auto* wrapper = static_cast<const FatBinaryWrapper*>(data);
   auto binary = std::make_unique<FatBinary>();
-  if (wrapper && wrapper->magic == kMagic) binary->image = wrapper->binary;
+  if (wrapper && wrapper->magic == magic_text) binary->image = wrapper->binary;
   Registry& known = registry();
   const std::lock_guard lock(known.mutex);
   known.binaries.push_back(std::move(binary));

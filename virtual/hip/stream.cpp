@@ -9,7 +9,7 @@
 namespace instinct::hip {
 namespace {
 
-const hipStream_t kLegacyStream = reinterpret_cast<hipStream_t>(1);  // hipStreamLegacy
+const hipStream_t legacy_stream = reinterpret_cast<hipStream_t>(1);  // hipStreamLegacy
 
 std::unique_lock<std::recursive_mutex> work_lock() {
   return std::unique_lock(Runtime::get().work_mutex());
@@ -86,7 +86,7 @@ bool Stream::advance(u64 number) {
 }
 
 std::shared_ptr<Stream> stream_of(hipStream_t handle) {
-  if (!handle || handle == kLegacyStream) return current_device().null_stream();
+  if (!handle || handle == legacy_stream) return current_device().null_stream();
   if (handle != hipStreamPerThread) return Runtime::get().streams.find(handle);
   thread_local std::map<int, std::shared_ptr<Stream>> own;
   Device& device = current_device();

@@ -11,7 +11,8 @@ template <class T, class F>
 inline T saturate(F x) {
   constexpr F kLow = static_cast<F>(std::numeric_limits<T>::min());
   // One more than the largest, which is a power of two.
-  constexpr F kEnd = static_cast<F>(std::numeric_limits<T>::max() / 2 + 1) * F{2};
+  constexpr T kHalf = std::numeric_limits<T>::max() / 2 + 1;
+  constexpr F kEnd = static_cast<F>(kHalf) * F{2};
   const F safe = x >= kLow && x < kEnd ? x : F{0};
   T y = static_cast<T>(safe);
   y = x >= kEnd ? std::numeric_limits<T>::max() : y;

@@ -21,14 +21,14 @@ inline constexpr int kWidth = 8;
 inline constexpr int kWidth = 4;
 #endif
 
-typedef float Floats __attribute__((vector_size(4 * kWidth)));
-typedef i32 Ints __attribute__((vector_size(4 * kWidth)));
-typedef u32 Words __attribute__((vector_size(4 * kWidth)));
+using Floats [[gnu::vector_size(4 * kWidth)]] = float;
+using Ints [[gnu::vector_size(4 * kWidth)]] = i32;
+using Words [[gnu::vector_size(4 * kWidth)]] = u32;
 // Half as many: one register of 64-bit elements.
-typedef float HalfFloats __attribute__((vector_size(2 * kWidth)));
-typedef i32 HalfInts __attribute__((vector_size(2 * kWidth)));
-typedef double Doubles __attribute__((vector_size(4 * kWidth)));
-typedef i64 Longs __attribute__((vector_size(4 * kWidth)));
+using HalfFloats [[gnu::vector_size(2 * kWidth)]] = float;
+using HalfInts [[gnu::vector_size(2 * kWidth)]] = i32;
+using Doubles [[gnu::vector_size(4 * kWidth)]] = double;
+using Longs [[gnu::vector_size(4 * kWidth)]] = i64;
 
 template <class V, class T>
 inline V load_vector(const T* p) {

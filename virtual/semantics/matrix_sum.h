@@ -121,13 +121,13 @@ template <class kPlaces, int kFirst, int kStride>
   const Ints bounded = larger(most, all(-100));
   // A product is below 2^(most + 2): 26 bits, and 29 for the sum of eight.
   const Floats scale = reinterpret_cast<Floats>((151 - bounded) << 23);
-  Ints units{};
+  Words units{};  // of infinities and NaN, which the caller looks for, the sum may wrap
 #pragma GCC unroll 16
   for (int k = kFirst; k < kPlaces::kCount; k += kStride) {
     const Floats product = o.a[kPlaces::kA[k]] * load_vector<Floats>(o.b + kPlaces::kB[k]);
-    units += __builtin_convertvector(product * scale, Ints);
+    units += reinterpret_cast<Words>(__builtin_convertvector(product * scale, Ints));
   }
-  return {units, most};
+  return {reinterpret_cast<Ints>(units), most};
 }
 
 // Lanes of which `vector_sum` does not hold the sum.

@@ -123,7 +123,8 @@ inline double fraction_of_turn(double x) {
 // [-256, +256], out-of-range input results in float 0."); NaN of infinities.
 inline float v_sin_f32(float x) {
   const float source = flush(x);
-  const bool outside = !(source >= -256.0f && source <= 256.0f);
+  const bool inside = source >= -256.0f && source <= 256.0f;  // a NaN is not
+  const bool outside = !inside;
   const double r = fraction_of_turn(outside ? 0.0f : source);
   // sin is symmetric about a quarter turn.
   double folded = r > 0.25 ? 0.5 - r : r;
@@ -138,7 +139,8 @@ inline float v_sin_f32(float x) {
 // cos(2 pi x). Beyond +-256 the result is 1 ("Vega ISA", V_COS_F32); NaN of infinities.
 inline float v_cos_f32(float x) {
   const float source = flush(x);
-  const bool outside = !(source >= -256.0f && source <= 256.0f);
+  const bool inside = source >= -256.0f && source <= 256.0f;  // a NaN is not
+  const bool outside = !inside;
   const double r = fraction_of_turn(outside ? 0.0f : source);
   const double size = r < 0.0 ? -r : r;
   float y = flush(static_cast<float>(sin_turns(0.25 - size)));

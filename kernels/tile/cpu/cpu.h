@@ -105,11 +105,7 @@ struct Cpu {
                                            int depth) {
     tile::with_float_dtype(b.dtype, [&]<DType dtype>() {
       for_row_blocks<few_rows_block>(extent.rows, [&]<int n>(int row) {
-        if (row == 0) {
-          dot_block<dtype, n, true>(c, a, b, row, extent.cols, round_up_to_vector(depth));
-        } else {
-          dot_block<dtype, n, false>(c, a, b, row, extent.cols, round_up_to_vector(depth));
-        }
+        dot_block<dtype, n>(c, a, b, row, extent.cols, round_up_to_vector(depth));
       });
     });
   }
@@ -120,12 +116,8 @@ struct Cpu {
     tile::with_float_dtype(b.dtype, [&]<DType dtype>() {
       for_row_blocks<few_rows_block>(extent.rows, [&]<int n>(int row) {
         float* out = reinterpret_cast<float*>(c.e) + row * Output::Layout::cols;
-        if (row == 0) {
-          weighted_block<dtype, n, true>(out, Output::Layout::cols, a.data, b, vectors, depth);
-        } else {
-          weighted_block<dtype, n, false>(out, Output::Layout::cols, a.data + row * kv, b, vectors,
-                                          depth);
-        }
+        weighted_block<dtype, n>(out, Output::Layout::cols, a.data + row * kv, b,
+                                 row == 0 ? b.next : nullptr, vectors, depth);
       });
     });
   }
@@ -235,29 +227,30 @@ struct Cpu {
   static constexpr int few_rows_block = 4;
 
  private:
-  template <DType dtype, int n, bool prefetches, class Scores, class Operand, int kv, int dims>
-  static void dot_block(Scores& c, const Operand& a, const DirectTile<kv, dims>& b, int row,
-                        int keys, int depth) {
-    alignas(64) float split[n][dims];
+  template <DType dtype, int n, class Scores, class Operand, class Tile>
+  static void dot_block(Scores& c, const Operand& a, const Tile& b, int row, int keys, int depth) {
+    alignas(64) float split[n][Tile::cols];
     for (int r = 0; r < n; ++r) to_split_order<dtype>(split[r], a.data[row + r], depth);
     for (int j = 0; j * vec_width < keys; ++j) {
       Vec dots[n];
-      dot_products<dtype, n, prefetches>(split[0], dims, b.row + j * vec_width,
-                                         b.next + j * vec_width, depth, dots);
+      const int key = j * vec_width;
+      dot_products<dtype, n>(split[0], Tile::cols, b.row + key, row == 0 ? b.next + key : nullptr,
+                             depth, dots);
       for (int r = 0; r < n; ++r) c.e[Scores::Layout::index(row + r, j)] = dots[r];
     }
   }
-  template <DType dtype, int n, bool prefetches, int kv, int dims>
+  template <DType dtype, int n, int kv, int dims>
   static void weighted_block(float* out, int out_stride, const float* weights,
-                             const DirectTile<kv, dims>& b, int vectors, int depth) {
+                             const DirectTile<kv, dims>& b, const void* const* next, int vectors,
+                             int depth) {
     constexpr int fit = power_of_two_up_to(block_accumulators / n);
     constexpr int wide = fit > 8 ? 8 : fit < 2 ? 2 : fit;
     int j = 0;
     const auto columns = [&]<int width>() {
       for (; j + width <= vectors; j += width) {
-        add_weighted_rows<dtype, n, width, prefetches>(weights, kv, b.row, b.next,
-                                                       i64{j} * vec_width * size_of(dtype), depth,
-                                                       out + j * vec_width, out_stride);
+        add_weighted_rows<dtype, n, width>(weights, kv, b.row, next,
+                                           i64{j} * vec_width * size_of(dtype), depth,
+                                           out + j * vec_width, out_stride);
       }
     };
     columns.template operator()<wide>();

@@ -66,7 +66,7 @@ constexpr int power_of_two_up_to(int most) {
 
 /// c[r][key] = a[r] . b[key] for `rows` rows, in split order, and `vec_width` keys that lie
 /// anywhere. `depth` is a multiple of the vector width.
-template <DType dtype, int rows, bool prefetches>
+template <DType dtype, int rows>
 WF_DEVICE void dot_products(const float* a, int a_stride, const void* const* b,
                             const void* const* next, int depth, Vec (&c)[rows]) {
   using T = ElementTraits<Vec>;
@@ -87,7 +87,7 @@ WF_DEVICE void dot_products(const float* a, int a_stride, const void* const* b,
 #pragma GCC unroll 16
       for (int key = 0; key < pass; ++key) {
         const i64 offset = i64{k} * size_of(dtype);
-        if constexpr (prefetches) prefetch_part<step * size_of(dtype)>(next[first + key], offset);
+        if (next != nullptr) prefetch_part<step * size_of(dtype)>(next[first + key], offset);
         Vec even, odd;
         load_two<dtype>(static_cast<const u8*>(b[first + key]) + offset, even, odd);
 #pragma GCC unroll 16
@@ -102,7 +102,7 @@ WF_DEVICE void dot_products(const float* a, int a_stride, const void* const* b,
 #pragma GCC unroll 16
       for (int key = 0; key < pass; ++key) {
         const i64 offset = i64{k} * size_of(dtype);
-        if constexpr (prefetches) prefetch_part<cache_line>(next[first + key], offset);
+        if (next != nullptr) prefetch_part<cache_line>(next[first + key], offset);
         const Vec right = load_as<dtype>(static_cast<const u8*>(b[first + key]) + offset);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
@@ -122,7 +122,7 @@ WF_DEVICE void dot_products(const float* a, int a_stride, const void* const* b,
 
 /// c[rows][vectors] += a[rows][depth] b[depth], rows of b anywhere, from byte `offset` of each on.
 /// `vectors` is even or 1.
-template <DType dtype, int rows, int vectors, bool prefetches>
+template <DType dtype, int rows, int vectors>
 WF_DEVICE void add_weighted_rows(const float* a, int a_stride, const void* const* b,
                                  const void* const* next, i64 offset, int depth, float* c,
                                  int c_stride) {
@@ -137,7 +137,7 @@ WF_DEVICE void add_weighted_rows(const float* a, int a_stride, const void* const
   }
   for (int k = 0; k < depth; ++k) {
     const u8* row = static_cast<const u8*>(b[k]) + offset;
-    if constexpr (prefetches) prefetch_part<vectors * vec_width * size_of(dtype)>(next[k], offset);
+    if (next != nullptr) prefetch_part<vectors * vec_width * size_of(dtype)>(next[k], offset);
     Vec right[vectors];
     if constexpr (vectors == 1) {
       right[0] = load_as<dtype>(row);

@@ -20,7 +20,7 @@ struct NvidiaCommon {
     return isa::exp2(a);
   }
   static constexpr bool branches_by_row = false;  // a row may skip work that others do
-  static constexpr bool rounds_weights = false;  // before they are summed
+  static constexpr bool rounds_weights = false;   // before they are summed
   WF_DEVICE static float log2(float a) { return isa::log2(a); }
   WF_DEVICE static float tanh(float a) {  // 1 - 2 / (exp(2a) + 1), exact at both ends
     return 1.f - 2.f / (isa::exp2(a * 2.88539008177792681f) + 1.f);

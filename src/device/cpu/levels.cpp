@@ -43,8 +43,8 @@ Level active_level() {
   return Level::scalar;
 }
 
-// Intel's processors sum bf16 pairs at half the rate of fma (measured on Sapphire Rapids: 64 against
-// 138 GFLOP/s), AMD's at twice.
+// Intel's processors sum bf16 pairs at half the rate of fma (measured on Sapphire Rapids: 64
+// against 138 GFLOP/s), AMD's at twice.
 bool has_bf16_products() {
 #ifdef WAVEFIRE_WITH_AVX512
   return active_level() == Level::avx512 && __builtin_cpu_is("amd") != 0;

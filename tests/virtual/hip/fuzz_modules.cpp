@@ -21,7 +21,7 @@
 namespace instinct {
 namespace {
 
-constexpr unsigned kSeconds = 20;  // for one file
+constexpr unsigned seconds_per_file = 20;  // for one file
 
 char current[100];  // what to repeat, for the handler
 
@@ -59,10 +59,10 @@ class Mutator {
   }
 
   u64 interesting() {
-    constexpr u64 kValues[] = {0,          1,          0x7f,       0x80,       0xff,
-                               0xffff,     0x7fffffff, 0x80000000, 0xffffffff, ~0ull,
-                               1ull << 63, 64,         4096,       1ull << 20, 1ull << 40};
-    return kValues[below(std::size(kValues))] + below(3) - 1;
+    constexpr u64 interesting_values[] = {
+        0,          1,     0x7f,       0x80, 0xff, 0xffff,     0x7fffffff, 0x80000000,
+        0xffffffff, ~0ull, 1ull << 63, 64,   4096, 1ull << 20, 1ull << 40};
+    return interesting_values[below(std::size(interesting_values))] + below(3) - 1;
   }
 
   void change(File& file) {
@@ -136,8 +136,8 @@ class Fuzzer {
   Fuzzer() {
     for (int device = 0; device < 2; ++device) {
       expect(hipSetDevice(device));
-      expect(hipMalloc(&memory_[device], kMemory));
-      expect(hipMemset(memory_[device], 0, kMemory));
+      expect(hipMalloc(&memory_[device], memory_bytes));
+      expect(hipMemset(memory_[device], 0, memory_bytes));
     }
   }
 
@@ -161,9 +161,9 @@ class Fuzzer {
   const Counts& counts() const { return counts_; }
 
  private:
-  static constexpr std::size_t kMemory = 1 << 16;
-  static constexpr std::size_t kArguments = 1 << 16;  // more than a file can describe
-  static constexpr std::size_t kArgumentBytes = 1 << 16;
+  static constexpr std::size_t memory_bytes = 1 << 16;
+  static constexpr std::size_t argument_count = 1 << 16;  // more than a file can describe
+  static constexpr std::size_t argument_bytes = 1 << 16;
 
   static void expect(hipError_t code) {
     if (code != hipSuccess) fail("a call that cannot fail did", code);
@@ -173,8 +173,8 @@ class Fuzzer {
     hipFunction_t function = nullptr;
     if (hipModuleGetFunction(&function, module, name.c_str()) != hipSuccess) return;
     // Each argument points into the middle of the memory, and is a small number if it is one.
-    for (std::size_t i = 0; i + 8 <= kArgumentBytes; i += 8) {
-      const char* pointer = memory_[device] + kMemory / 2;
+    for (std::size_t i = 0; i + 8 <= argument_bytes; i += 8) {
+      const char* pointer = memory_[device] + memory_bytes / 2;
       std::memcpy(argument_.data() + i, &pointer, 8);
     }
     const hipError_t code =
@@ -185,8 +185,8 @@ class Fuzzer {
   }
 
   char* memory_[2] = {};
-  std::vector<std::byte> argument_ = std::vector<std::byte>(kArgumentBytes);
-  std::vector<void*> pointers_ = std::vector<void*>(kArguments, argument_.data());
+  std::vector<std::byte> argument_ = std::vector<std::byte>(argument_bytes);
+  std::vector<void*> pointers_ = std::vector<void*>(argument_count, argument_.data());
   Counts counts_;
 };
 
@@ -196,7 +196,7 @@ void run(u64 count, u64 seed, u64 first) {
   for (u64 i = first; i < first + count; ++i) {
     std::snprintf(current, sizeof(current), "to repeat: fuzz_modules 1 %llu %llu\n",
                   static_cast<unsigned long long>(seed), static_cast<unsigned long long>(i));
-    alarm(kSeconds);
+    alarm(seconds_per_file);
     Mutator mutator(seed * 0x9e3779b97f4a7c15ull + i);
     const Original& original = list[mutator.below(list.size())];
     fuzzer.one(original, mutator.mutate(original.file));

@@ -14,7 +14,7 @@
 namespace instinct {
 
 // Devices of these tests, by ordinal.
-inline constexpr Target kDevices[] = {Target::gfx942, Target::gfx950};
+inline constexpr Target test_devices[] = {Target::gfx942, Target::gfx950};
 
 // Memory of the current device with the content of a vector.
 template <class T>
@@ -51,7 +51,7 @@ class HipTest : public testing::TestWithParam<int> {
     ASSERT_EQ(hipSetDevice(GetParam()), hipSuccess);
     hipGetLastError();
   }
-  Target target() const { return kDevices[GetParam()]; }
+  Target target() const { return test_devices[GetParam()]; }
 
   hipModule_t load(const std::string& name) const {
     hipModule_t module = nullptr;
@@ -67,7 +67,7 @@ class HipTest : public testing::TestWithParam<int> {
 };
 
 inline std::string device_name(const testing::TestParamInfo<int>& test) {
-  return name_of(kDevices[test.param]);
+  return name_of(test_devices[test.param]);
 }
 
 // The text of the last error names these.

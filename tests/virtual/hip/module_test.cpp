@@ -38,7 +38,7 @@ TEST_P(HipModule, refuses_bad_images) {
   auto file = read_kernels("loading", target());
   EXPECT_EQ(wavefireVirtualModuleLoad(&module, file.data(), file.size() / 2), hipErrorInvalidImage);
   expect_error_text({"truncated"});
-  const auto other = read_kernels("loading", kDevices[1 - GetParam()]);
+  const auto other = read_kernels("loading", test_devices[1 - GetParam()]);
   EXPECT_EQ(hipModuleLoadData(&module, other.data()), hipErrorNoBinaryForGpu);
   expect_error_text({"gfx942", "gfx950"});
 }
