@@ -178,6 +178,20 @@ def test_many_rows(rows: int) -> None:
     assert int(tokens.max()) < 111
 
 
+def test_rows_at_offsets_beyond_31_bits() -> None:
+    memory = torch.empty(2**31 + 400, dtype=torch.float16)  # committed lazily
+    p = torch.as_strided(memory, (2, 400), (2**31, 1))
+    p.copy_(torch.rand(2, 400))
+    packed = p.contiguous()
+    for f in (
+        lambda x: sampling.top_k_mask_logits(x, 3),
+        lambda x: sampling.top_p_renorm_probs(x, 0.5),
+        lambda x: sampling.sampling_from_probs(x, seed=1),
+        sampling.softmax,
+    ):
+        assert torch.equal(f(p), f(packed))
+
+
 @pytest.mark.parametrize("value", [float("-inf"), -25.0])
 def test_tied_rows_take_no_longer(value: float) -> None:
     logits = torch.full((3, 100352), value).bfloat16()
