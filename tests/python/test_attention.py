@@ -432,7 +432,8 @@ def ints(*x: int) -> torch.Tensor:
         ({"head_dim": 60}, ValueError, r"'head_dim_qk' is 60; accepted: a multiple of 8"),
         ({"window_left": -2}, ValueError, r"'window_left' is -2"),
         ({"sm_scale": float("nan")}, ValueError, r"'sm_scale' is nan"),
-        ({"q_data_type": "float64"}, TypeError, r"dtype: got 'float64'"),
+        ({"q_data_type": "float64"}, ValueError, r"'q_dtype' is float64; accepted: float32, f"),
+        ({"kv_data_type": "float12"}, TypeError, r"'kv_data_type' is 'float12'; accepted: f"),
         ({"pos_encoding_mode": "SIN"}, KeyError, r"Invalid pos_encoding_mode"),
         ({"init": {"kv_layout": "DHN"}}, KeyError, r"Invalid kv_layout"),
         (
@@ -455,7 +456,7 @@ def ints(*x: int) -> torch.Tensor:
             "'k' is float16; accepted: float32",
         ),
         ({"cache": torch.zeros(3, 2, 5, 2, 64)}, ValueError, r"'k' .*accepted: shape"),
-        ({"cache": torch.zeros(3, 3, 4, 2, 64)}, ValueError, r"paged_kv_cache: shape"),
+        ({"cache": torch.zeros(3, 3, 4, 2, 64)}, ValueError, r"'paged_kv_cache' is of shape"),
         (
             {"run": {"k_scale": float("nan")}},
             ValueError,
