@@ -200,7 +200,7 @@ def main(argv: list[str] | None = None) -> int:
                     progress.update()
                     stream.update(request)
     except MemoryError as error:
-        sys.exit(f"{error}; a request alone needs more: give more --pages, or larger ones")
+        sys.exit(f"serve.py: error: --pages: {error}; accepted: what the longest request needs")
     summary = summarize(requests, engine, time.perf_counter() - begin)
 
     if count > 1 or args.quiet:

@@ -490,6 +490,27 @@ def test_running_before_planning() -> None:
         )
 
 
+def test_an_lse_that_is_given_is_written() -> None:
+    """Whether or not it is returned."""
+    q, kv = torch.randn(3, 4, 64), torch.randn(3, 2, 64)
+    ragged = wavefire.BatchPrefillWithRaggedKVCacheWrapper()
+    ragged.plan(ints(0, 3), ints(0, 3), 4, 2, 64, q_data_type="float32")
+    expected = ragged.run(q, kv, kv, return_lse=True)
+    lse = torch.full((3, 4), float("nan"))
+    assert torch.equal(ragged.run(q, kv, kv, lse=lse), expected[0])
+    assert torch.equal(lse, expected[1])
+    with pytest.raises(ValueError, match=r"'lse' is float32\[4, 3\]; accepted: float32\[3, 4\]"):
+        ragged.run(q, kv, kv, lse=lse.T.contiguous())
+
+
+def test_scales_are_given_once() -> None:
+    q = torch.randn(3, 2, 64)
+    call = wavefire.single_prefill_with_kv_cache
+    with pytest.raises(ValueError, match="'scale_k' and 'k_scale' are given; accepted: one of th"):
+        call(q, q, q, scale_k=torch.ones(2), k_scale=2.0)
+    assert torch.equal(call(q, q, q, scale_v=torch.full((2,), 2.0)), call(q, q, q, v_scale=2.0))
+
+
 def test_a_batch_of_nothing() -> None:
     wrapper = wavefire.BatchDecodeWithPagedKVCacheWrapper()
     empty = torch.zeros(0, dtype=torch.int32)

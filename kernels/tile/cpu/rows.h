@@ -21,7 +21,7 @@ struct CpuRows {
   /// Blocks are joined in double precision: in float a wide row's terms would get lost in its sum.
   template <class F>
   WF_DEVICE static float sum_columns(i64 width, F&& f) {
-    constexpr i64 block = 4096;
+    constexpr i64 block = 256 * 4 * vec_width;  // 256 terms to each of the partial sums
     double sum = 0;
     for (i64 begin = 0; begin < width; begin += block) {
       sum += double{sum_block(begin, min(begin + block, width), f)};
