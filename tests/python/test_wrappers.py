@@ -226,24 +226,3 @@ def test_legacy_calls_before_a_plan() -> None:
         with pytest.raises(RuntimeError, match=r"forward\(\) before plan"):
             wrapper.forward(torch.zeros(2, 4, 16), *rest)
         assert wrapper.end_forward() is None
-
-
-def test_pytorchs_threads_are_used_and_no_others() -> None:
-    """Both libraries at work: the process has no more threads than PyTorch alone needs."""
-
-    def threads() -> int:
-        from pathlib import Path
-
-        return len(list(Path("/proc/self/task").iterdir()))
-
-    x, w = torch.randn(4096, 1024), torch.ones(1024)
-    a = torch.randn(512, 512)
-    for _ in range(3):
-        a @ a
-        torch.nn.functional.rms_norm(x, (1024,), w)
-    before = threads()
-    for _ in range(3):
-        wavefire.rmsnorm(x, w)
-        a @ a
-        wavefire.sampling_from_probs(x.abs(), seed=1)
-    assert threads() <= before
