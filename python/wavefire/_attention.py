@@ -52,6 +52,15 @@ def position_mode(name: str) -> int:
     return POSITION_MODES[name]
 
 
+def require_mask(operation: str, mask: Any, *, packed: bool, ranks: tuple[int, ...]) -> None:
+    """A custom mask is bool, one with a bit for each pair uint8."""
+    name, accepted = ("packed_custom_mask", "uint8") if packed else ("custom_mask", "bool")
+    require_tensor(operation, name, mask, *ranks)
+    dtype = dtype_name(mask.dtype, operation, name)
+    if dtype != accepted:
+        raise ValueError(message(operation, name, dtype, accepted))
+
+
 def split_paged_cache(operation: str, paged_kv_cache: Any, hnd: bool) -> tuple[Any, Any]:
     """K and V as 4-D tensors from a 5-D cache, a pair, or the forms without a page axis."""
     name, accepted = "paged_kv_cache", "a tensor or a pair (k, v)"
@@ -244,10 +253,10 @@ def single(
         )
     mask, mask_indptr = packed_custom_mask, None
     if packed_custom_mask is not None:
-        require_tensor(operation, "packed_custom_mask", packed_custom_mask, 1)
+        require_mask(operation, packed_custom_mask, packed=True, ranks=(1,))
         mask_indptr = np.array([0, packed_custom_mask.shape[0]], dtype=np.int32)
     elif custom_mask is not None:
-        require_tensor(operation, "custom_mask", custom_mask)
+        require_mask(operation, custom_mask, packed=False, ranks=())
         if tuple(custom_mask.shape) != (q.shape[0], kv_len):
             raise ValueError(
                 f"{operation}: 'custom_mask' has shape {tuple(custom_mask.shape)}; "

@@ -154,8 +154,9 @@ class AttentionWrapper:
         """Bytes that a plan with these arguments uses: ``(float, int)``. All of it is Wavefire's
         own, so that buffers of any size will do.
         """
-        probe = type(self)(kv_layout=self._kv_layout)
-        probe.plan(*args, **kwargs)  # type: ignore[attr-defined]
+        probe = object.__new__(type(self))  # the same settings, a plan of its own
+        vars(probe).update(vars(self), _batch=Batch(), _use_cuda_graph=False)
+        type(self).plan(probe, *args, **kwargs)  # type: ignore[attr-defined]
         return probe._batch.workspace_bytes(), 0
 
     def end_forward(self) -> None:

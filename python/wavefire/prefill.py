@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ._attention import single, split_paged_cache
+from ._attention import require_mask, single, split_paged_cache
 from ._errors import message, whole
 from ._hints import require_backend, require_neutral
-from ._tensors import dtype_name, host_int32, require_tensor
+from ._tensors import host_int32
 from ._wrapper import AttentionWrapper, split_tokens
 from .cascade import merge_state_in_place
 
@@ -109,12 +109,10 @@ class _BatchPrefillWrapper(AttentionWrapper):
         self, custom_mask: Any, packed_custom_mask: Any, qo_indptr: Any, kv_lens: Any
     ) -> dict[str, Any]:
         """A packed mask has every request padded to a byte; its offsets follow from the lengths."""
-        mask = custom_mask if packed_custom_mask is None else packed_custom_mask
-        name = "custom_mask" if packed_custom_mask is None else "packed_custom_mask"
-        require_tensor(self._operation, name, mask, 1)
-        if packed_custom_mask is not None and dtype_name(mask.dtype) != "uint8":
-            raise ValueError(message(self._operation, name, str(mask.dtype), "uint8"))
-        if packed_custom_mask is None:
+        packed = packed_custom_mask is not None
+        mask = packed_custom_mask if packed else custom_mask
+        require_mask(self._operation, mask, packed=packed, ranks=(1,))
+        if not packed:
             return {"custom_mask": custom_mask}
         q_lens = np.diff(np.asarray(qo_indptr)).astype(np.int64)
         if len(q_lens) != len(kv_lens):
