@@ -6,18 +6,9 @@ import numpy as np
 import pytest
 import torch
 import wavefire
+from compare import attention_close as close
+from compare import lse_close
 from reference import attention
-
-TOLERANCE = {torch.float32: 6e-5, torch.float16: 6e-4, torch.bfloat16: 8e-3}
-
-
-def close(ours: torch.Tensor, theirs: np.ndarray, dtype: torch.dtype) -> None:
-    error = np.abs(ours.double().numpy() - theirs).max(initial=0)
-    assert error <= TOLERANCE[dtype] * max(1.0, np.abs(theirs).max(initial=0)), error
-
-
-def lse_close(ours: torch.Tensor, theirs: np.ndarray) -> None:
-    np.testing.assert_allclose(ours.numpy(), theirs, rtol=4e-5, atol=4e-5)
 
 
 class Paged:
