@@ -118,11 +118,7 @@ void rope_positions(const TensorView& indptr, const TensorView& offsets,
       .on_cpu()
       .one_of({DType::i32, DType::i64})
       .shape({indptr.shape[0] - 1});
-  core::check(operation, "positions", positions)
-      .defined()
-      .on_cpu()
-      .dtype(DType::i32)
-      .rank(1);
+  core::check(operation, "positions", positions).defined().on_cpu().dtype(DType::i32).rank(1);
   core::require(positions.shape[0] == tokens, operation, "indptr",
                 core::join(tokens, " at the end"),
                 core::join(positions.shape[0], ", the number of tokens"));
