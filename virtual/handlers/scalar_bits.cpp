@@ -187,8 +187,8 @@ void register_packing() {
   add("s_pack_ll_b32_b16", [](u32 a, u32 b, bool&) { return (a & 0xffff) | b << 16; }, 0);
   add("s_pack_lh_b32_b16", [](u32 a, u32 b, bool&) { return (a & 0xffff) | (b & 0xffff0000); }, 0);
   add("s_pack_hh_b32_b16", [](u32 a, u32 b, bool&) { return a >> 16 | (b & 0xffff0000); }, 0);
-  add<Spread::all>("s_cselect_b32", [](u32 a, u32 b, bool& s) { return s ? a : b; }, kReadsScc);
-  add<Spread::all>("s_cselect_b64", [](u64 a, u64 b, bool& s) { return s ? a : b; }, kReadsScc);
+  add<Spread::all>("s_cselect_b32", [](u32 a, u32 b, bool& s) { return s ? a : b; }, reads_scc);
+  add<Spread::all>("s_cselect_b64", [](u64 a, u64 b, bool& s) { return s ? a : b; }, reads_scc);
 }
 
 }  // namespace

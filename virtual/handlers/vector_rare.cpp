@@ -8,7 +8,7 @@
 namespace instinct::INSTINCT_LEVEL {
 namespace {
 
-constexpr u8 kGfx950 = 2;
+constexpr u8 gfx950_bit = 2;
 
 u32 byte(u64 word, u32 i) { return static_cast<u32>(word >> 8 * i & 0xff); }
 
@@ -76,10 +76,10 @@ Opcode transcendental(Opcode opcode) {
 
 void register_vector_rare() {
   Opcode bitop3 = vector_op(
-      "v_bitop3_b16", [](u16 a, u16 b, u16 c) { return static_cast<u16>(a ^ b ^ c); }, kKeepsHigh,
+      "v_bitop3_b16", [](u16 a, u16 b, u16 c) { return static_cast<u16>(a ^ b ^ c); }, keeps_high,
       shadow_low16);
   bitop3.kernel = reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&bitop3_halves));
-  bitop3.targets = kGfx950;
+  bitop3.targets = gfx950_bit;
   register_all(
       bitop3,
       vector_op("v_mad_u32_u16",
@@ -93,7 +93,7 @@ void register_vector_rare() {
       vector_op("v_mqsad_pk_u16_u8", [](u64 a, u32 b, u64 c) { return quad_sad(a, b, c, true); }),
       vector_op(
           "v_cvt_pkaccum_u8_f32",
-          [](float a, u32 b, u32 old) { return v_cvt_pk_u8_f32(a, b, old); }, kReadsDst));
+          [](float a, u32 b, u32 old) { return v_cvt_pk_u8_f32(a, b, old); }, reads_dst));
   Opcode mqsad = handler_op("v_mqsad_u32_u8", &run_mqsad_u32, Unit::valu);
   mqsad.dst_words = 4;
   register_opcode(mqsad);

@@ -61,7 +61,7 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeAsyncEngineCount = 2,
   hipDeviceAttributeCanMapHostMemory = 3,
   hipDeviceAttributeCanUseHostPointerForRegisteredMem = 4,
-  hipDeviceAttributeClockRate = 5,  // kHz
+  hipDeviceAttributeClockRate = 5,  // hz
   hipDeviceAttributeComputeMode = 6,
   hipDeviceAttributeConcurrentKernels = 8,
   hipDeviceAttributeConcurrentManagedAccess = 9,
@@ -81,7 +81,7 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeMaxThreadsPerMultiProcessor = 57,
   hipDeviceAttributeMaxPitch = 58,
   hipDeviceAttributeMemoryBusWidth = 59,   // bits
-  hipDeviceAttributeMemoryClockRate = 60,  // kHz
+  hipDeviceAttributeMemoryClockRate = 60,  // hz
   hipDeviceAttributeComputeCapabilityMinor = 61,
   hipDeviceAttributeMultiprocessorCount = 63,
   hipDeviceAttributePageableMemoryAccess = 65,
@@ -103,7 +103,7 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeMemoryPoolsSupported = 88,
   hipDeviceAttributeVirtualMemoryManagementSupported = 89,
   hipDeviceAttributeHostRegisterSupported = 90,
-  hipDeviceAttributeClockInstructionRate = 10000,  // kHz
+  hipDeviceAttributeClockInstructionRate = 10000,  // hz
   hipDeviceAttributeMaxSharedMemoryPerMultiprocessor = 10002,
   hipDeviceAttributeIsLargeBar = 10011,
   hipDeviceAttributeAsicRevision = 10012,
@@ -111,7 +111,7 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeImageSupport = 10014,
   hipDeviceAttributePhysicalMultiProcessorCount = 10015,
   hipDeviceAttributeFineGrainSupport = 10016,
-  hipDeviceAttributeWallClockRate = 10017,  // kHz
+  hipDeviceAttributeWallClockRate = 10017,  // hz
 } hipDeviceAttribute_t;
 
 typedef struct hipUUID_t {

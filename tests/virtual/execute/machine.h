@@ -41,7 +41,7 @@ class Machine {
     for (u32 i = 0; i < waves; ++i) {
       // All registers, not only those of the kernel, are there and undefined.
       Wave& one = group_->wave(i);
-      for (u32 r = 0; r < kVectors && one.track; ++r) {
+      for (u32 r = 0; r < vector_count && one.track; ++r) {
         std::memset(one.undefined[r].lane, 0xff, sizeof(Row));
         one.dirty.set(r);
       }
@@ -58,7 +58,7 @@ class Machine {
     wave(of_wave).dirty.reset(index);
     return wave(of_wave).vector[index].lane;
   }
-  u32* a(u32 index) { return v(kAccumulators + index); }
+  u32* a(u32 index) { return v(first_accumulator + index); }
   u32& s(u32 index, u32 of_wave = 0) {
     wave(of_wave).scalar_undefined[index] = 0;
     wave(of_wave).scalar_dirty[index / 64] &= ~(u64{1} << index % 64);
@@ -119,12 +119,12 @@ class Machine {
 
 // Words that are often at the edge of something, then random ones.
 inline u32 sample(u32 i, u32 salt) {
-  constexpr u32 kEdges[] = {0,          1,          2,          0x7fffffff, 0x80000000, 0xffffffff,
-                            0x7fff8000, 0x00ff00ff, 0x80008000, 31,         32,         0x3f800000,
-                            0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000};
-  constexpr u32 kCount = std::size(kEdges);
+  constexpr u32 edges[] = {0,          1,          2,          0x7fffffff, 0x80000000, 0xffffffff,
+                           0x7fff8000, 0x00ff00ff, 0x80008000, 31,         32,         0x3f800000,
+                           0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000};
+  constexpr u32 edge_count = std::size(edges);
   const u32 mixed = (i * 2654435761u ^ salt * 40503u) * 2246822519u;
-  if (i % 4 == 0) return kEdges[(mixed >> 13) % kCount];
+  if (i % 4 == 0) return edges[(mixed >> 13) % edge_count];
   return mixed ^ mixed >> 15;
 }
 

@@ -50,7 +50,7 @@ u64 reverse(u64 a, u32 width) {
   return r;
 }
 
-const Case kCases[] = {
+const Case scalar_cases[] = {
     {"s_mov_b32", {1, 1}, [](u64 a, u64, bool) { return Result{a}; }},
     {"s_mov_b64", {2, 2}, [](u64 a, u64, bool) { return Result{a}; }},
     {"s_not_b32", {1, 1}, [](u64 a, u64, bool) { return logic(~a, 1); }},
@@ -185,7 +185,7 @@ std::string pair(u32 first, u32 words) {
 }
 
 TEST(Scalar, All) {
-  for (const Case& test : kCases) {
+  for (const Case& test : scalar_cases) {
     Machine m;
     std::string text = test.name;
     if (test.words[0]) text += " " + pair(20, test.words[0]) + ",";
@@ -293,7 +293,7 @@ TEST(Scalar, SavesExec) {
 
 TEST(Scalar, RelativeRegisters) {
   Machine m;
-  m.s(kM0) = 3;
+  m.s(m0_register) = 3;
   for (u32 r = 10; r < 20; ++r) m.s(r) = r;
   m.run("s_movrels_b32 s4, s10");
   EXPECT_EQ(m.s(4), 13u);
