@@ -35,13 +35,17 @@ std::shared_ptr<const Program> Program::from_text(const std::vector<std::string>
                                                   Target target) {
   auto program = std::make_shared<Program>();
   program->target_ = target;
+  Section section{0, 4 * lines.size(), {}};
   for (const std::string& line : lines) {
     Instruction in = parse_instruction(line, target);
     in.index = static_cast<u32>(program->instructions_.size());
     in.address = 4 * in.index;
+    in.size = 4;
+    section.index.push_back(in.index);
     program->instructions_.push_back(in);
     program->text_.push_back(line);
   }
+  program->sections_.push_back(std::move(section));
   program->link();
   return program;
 }

@@ -137,7 +137,7 @@ class Program {
  public:
   static std::shared_ptr<const Program> decode(const CodeObject& object);
 
-  // From text, without code or addresses: for tests. Branches go nowhere.
+  // From text, for tests: each line is an instruction of four bytes, from address 0 on.
   static std::shared_ptr<const Program> from_text(const std::vector<std::string>& lines,
                                                   Target target);
 

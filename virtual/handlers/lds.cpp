@@ -101,45 +101,53 @@ void run_write2(Wave& w, const Instruction& in) {
   count_access(w, in, {}, address[0], byte_count, address[1]);
 }
 
-// n = 64 / bits elements for each lane; 16 lanes hold a matrix of n x 16 that is transposed: lane i
-// gets column i. Element e of lane i is element i % n of lane (i / n) + (16 / n) e.
-template <u32 element_bits>
+// Bits of the lanes of `rows` from `bit` on: `count` of them, that may lie across two rows.
+u32 bits_at(const Row* rows, u32 lane, u32 bit, u32 count) {
+  u64 pair = rows[bit / 32].lane[lane];
+  if (bit % 32 + count > 32) pair |= u64{rows[bit / 32 + 1].lane[lane]} << 32;
+  return static_cast<u32>(pair >> bit % 32) & ((1u << count) - 1);
+}
+void place_bits(Row* rows, u32 lane, u32 bit, u32 count, u32 value) {
+  const u64 placed = u64{value} << bit % 32;
+  rows[bit / 32].lane[lane] |= static_cast<u32>(placed);
+  if (bit % 32 + count > 32) rows[bit / 32 + 1].lane[lane] |= static_cast<u32>(placed >> 32);
+}
+
+// n elements for each lane; 16 lanes hold a matrix of n x 16 that is transposed: lane i gets column
+// i. Element e of lane i is element i % n of lane (i / n) + (16 / n) e.
+template <u32 element_bits, u32 word_count>
 void transpose(const Row* from, Row* to) {
-  constexpr u32 n = 64 / element_bits;
-  constexpr u64 element_mask = (u64{1} << element_bits) - 1;
+  constexpr u32 n = 32 * word_count / element_bits;
   for (u32 lane = 0; lane < 64; ++lane) {
-    u64 value = 0;
     const u32 i = lane & 15, base = lane & ~15u;
     for (u32 e = 0; e < n; ++e) {
       const u32 source = base + i / n + 16 / n * e;
-      const u64 word = from[0].lane[source] | u64{from[1].lane[source]} << 32;
-      value |= (word >> i % n * element_bits & element_mask) << e * element_bits;
+      const u32 element = bits_at(from, source, i % n * element_bits, element_bits);
+      place_bits(to, lane, e * element_bits, element_bits, element);
     }
-    to[0].lane[lane] = static_cast<u32>(value);
-    to[1].lane[lane] = static_cast<u32>(value >> 32);
   }
 }
 
-// "CDNA4 ISA", DS_READ_B64_TR_B16, _B8 and _B4.
+// "CDNA4 ISA", DS_READ_B64_TR_B16, _B8 and _B4, DS_READ_B96_TR_B6.
 template <u32 element_bits>
 void run_read_transposed(Wave& w, const Instruction& in) {
+  constexpr u32 words = element_bits == 6 ? 3 : 2;
+  using S = Shape<4 * words>;
   alignas(64) u32 address[64];
   addresses(w, in, in.src(0), static_cast<u32>(in.offset), address);
   Places places;
-  place_lds(w, in, address, w.exec(), 8, Access::load, places);
-  Row raw[2], raw_undefined[2], result[2], undefined[2];
-  std::memset(raw, 0, sizeof(raw));
-  std::memset(raw_undefined, 0, sizeof(raw_undefined));
+  place_lds(w, in, address, w.exec(), S::bytes, Access::load, places);
+  Row raw[words] = {}, raw_undefined[words] = {}, result[words] = {}, undefined[words] = {};
   for_lanes(places.mask, [&](u32 lane) {
-    Shape<8>::load(raw[0].lane, lane, places.data[lane]);
-    Shape<8>::load(raw_undefined[0].lane, lane, places.shadow[lane]);
+    S::load(raw[0].lane, lane, places.data[lane]);
+    S::load(raw_undefined[0].lane, lane, places.shadow[lane]);
   });
-  transpose<element_bits>(raw, result);
-  transpose<element_bits>(raw_undefined, undefined);
+  transpose<element_bits, words>(raw, result);
+  transpose<element_bits, words>(raw_undefined, undefined);
   const u32 first = in.dst().first;
-  for (u32 k = 0; k < 2; ++k) blend(row(w, first + k), result[k].lane, w.exec());
-  if (w.track) set_undefined(w, first, 2, w.exec(), undefined[0].lane);
-  count_access(w, in, {static_cast<u16>(first), 2}, address, 8);
+  for (u32 k = 0; k < words; ++k) blend(row(w, first + k), result[k].lane, w.exec());
+  if (w.track) set_undefined(w, first, words, w.exec(), undefined[0].lane);
+  count_access(w, in, {static_cast<u16>(first), words}, address, S::bytes);
 }
 
 // Lanes exchange words through the LDS crossbar, without LDS. Addresses are lane * 4.
@@ -250,6 +258,7 @@ void register_lds() {
   add("ds_read_b64_tr_b16", &run_read_transposed<16>, 1, 0, gfx950_bit);
   add("ds_read_b64_tr_b8", &run_read_transposed<8>, 1, 0, gfx950_bit);
   add("ds_read_b64_tr_b4", &run_read_transposed<4>, 1, 0, gfx950_bit);
+  add("ds_read_b96_tr_b6", &run_read_transposed<6>, 1, 0, gfx950_bit);
   add("ds_bpermute_b32", &run_permute<true>, 1);
   add("ds_permute_b32", &run_permute<false>, 1);
   add("ds_swizzle_b32", &run_swizzle, 1);

@@ -333,25 +333,33 @@ TEST(Lds, Pairs) {
 }
 
 // "CDNA4 ISA": 16 lanes hold rows of 16 elements; lane i gets column i.
-TEST(Lds, TransposedReads) {
-  for (const u32 bits : {16u, 8u, 4u}) {
-    Fixture f(Target::gfx950);
-    for (u32 i = 0; i < 1024; ++i) f.m.lds().data[i] = static_cast<u8>(sample(i, 5));
-    std::memset(f.m.lds().undefined.get(), 0, 1024);
-    for (u32 lane = 0; lane < 64; ++lane) f.m.v(2)[lane] = 8 * lane;
-    f.m.run("ds_read_b64_tr_b" + std::to_string(bits) + " v[8:9], v2");
-    f.m.run("s_waitcnt lgkmcnt(0)");
-    const auto element = [&](u32 group, u32 row, u32 column) {
-      const u32 bit = group * 16 * 64 + (row * 16 + column) * bits;
-      return f.m.lds().data[bit / 8] >> bit % 8 & (bits == 4 ? 15 : 255);
-    };
-    for (u32 lane = 0; lane < 64; ++lane) {
-      for (u32 e = 0; e < 64 / bits; ++e) {
-        const u64 got = f.m.v64(8, lane) >> e * bits & (bits == 4 ? 15 : 255);
-        ASSERT_EQ(got, element(lane / 16, e, lane % 16)) << bits << " lane " << lane;
-      }
+void check_transposed_read(u32 bits) {
+  const u32 lane_bits = bits == 6 ? 96 : 64, ones = (1u << std::min(bits, 8u)) - 1;
+  Fixture f(Target::gfx950);
+  for (u32 i = 0; i < 1024; ++i) f.m.lds().data[i] = static_cast<u8>(sample(i, 5));
+  std::memset(f.m.lds().undefined.get(), 0, 1024);
+  for (u32 lane = 0; lane < 64; ++lane) f.m.v(2)[lane] = lane * lane_bits / 8;
+  f.m.run("ds_read_b" + std::to_string(lane_bits) + "_tr_b" + std::to_string(bits) + " " +
+          registers(8, lane_bits / 32) + ", v2");
+  f.m.run("s_waitcnt lgkmcnt(0)");
+  const auto element = [&](u32 group, u32 row, u32 column) {
+    const u32 bit = group * 16 * lane_bits + (row * 16 + column) * bits;
+    u32 pair = 0;  // an element of six bits may cross a byte
+    std::memcpy(&pair, &f.m.lds().data[bit / 8], 2);
+    return pair >> bit % 8 & ones;
+  };
+  for (u32 lane = 0; lane < 64; ++lane) {
+    for (u32 e = 0; e < lane_bits / bits; ++e) {
+      const u32 word = e * bits / 32;
+      const u64 pair = f.m.v(8 + word)[lane] | u64{f.m.v(9 + word)[lane]} << 32;
+      ASSERT_EQ(pair >> e * bits % 32 & ones, element(lane / 16, e, lane % 16))
+          << bits << " lane " << lane << " element " << e;
     }
   }
+}
+
+TEST(Lds, TransposedReads) {
+  for (const u32 bits : {16u, 8u, 6u, 4u}) check_transposed_read(bits);
 }
 
 TEST(Lds, ByLaneNumber) {

@@ -49,6 +49,12 @@ u64 reverse(u64 a, u32 width) {
   for (u32 k = 0; k < width; ++k) r |= (a >> k & 1) << (width - 1 - k);
   return r;
 }
+// `value` at `step` bits for each group of four bits that is not 0.
+u64 quads(u64 a, u32 width, u32 step, u64 value) {
+  u64 r = 0;
+  for (u32 k = 0; k < width / 4; ++k) r |= (a >> 4 * k & 15 ? value : 0) << step * k;
+  return r;
+}
 
 const Case scalar_cases[] = {
     {"s_mov_b32", {1, 1}, [](u64 a, u64, bool) { return Result{a}; }},
@@ -79,6 +85,10 @@ const Case scalar_cases[] = {
        for (u32 k = 0; k < 64; ++k) r |= (a >> k / 2 & 1) << k;
        return Result{r};
      }},
+    {"s_quadmask_b32", {1, 1}, [](u64 a, u64, bool) { return logic(quads(a, 32, 1, 1), 1); }},
+    {"s_quadmask_b64", {2, 2}, [](u64 a, u64, bool) { return logic(quads(a, 64, 1, 1), 2); }},
+    {"s_wqm_b32", {1, 1}, [](u64 a, u64, bool) { return logic(quads(a, 32, 4, 15), 1); }},
+    {"s_wqm_b64", {2, 2}, [](u64 a, u64, bool) { return logic(quads(a, 64, 4, 15), 2); }},
     {"s_add_u32", {1, 1, 1}, [](u64 a, u64 b, bool) { return Result{a + b, a + b > 0xffffffff}; }},
     {"s_sub_u32", {1, 1, 1}, [](u64 a, u64 b, bool) { return Result{a - b, b > a}; }},
     {"s_addc_u32",

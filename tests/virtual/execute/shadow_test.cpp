@@ -92,7 +92,7 @@ void run(Machine& m, const std::string& text, const Row (&values)[8], const Row 
     std::memcpy(m.wave().undefined[2 + r].lane, undefined[r].lane, sizeof(Row));
     m.wave().dirty.set(2 + r);
   }
-  m.run(text);
+  ASSERT_NE(m.execute(text), nullptr) << text;
   for (u32 k = 0; k < words; ++k) {
     std::memcpy(result[k].lane, m.wave().vector[8 + k].lane, sizeof(Row));
     const bool dirty = m.wave().dirty.test(8 + k);
