@@ -483,5 +483,28 @@ TEST(VectorFloat, Subnormals) {
   EXPECT_EQ(m.v(2)[0], 0x00800000u);
 }
 
+// Directions to the six faces, as the "CDNA3 ISA" tables them: face, s, t, twice the major axis.
+TEST(VectorFloat, CubeCoordinates) {
+  const struct {
+    float x, y, z, face, s, t, major;
+  } cases[] = {{3, 1, 2, 0, -2, -1, 6},  {-3, 1, 2, 1, 2, -1, -6}, {1, 3, 2, 2, 1, 2, 6},
+               {1, -3, 2, 3, 1, -2, -6}, {1, 2, 3, 4, 1, -2, 6},   {1, 2, -3, 5, -1, -2, -6},
+               {2, 2, 2, 4, 2, -2, 4},   {2, -2, 1, 3, 2, -1, -4}};
+  Machine m;
+  for (const auto& c : cases) {
+    m.v(1)[0] = bits(c.x);
+    m.v(2)[0] = bits(c.y);
+    m.v(3)[0] = bits(c.z);
+    const auto result = [&](const char* name) {
+      m.run(std::string(name) + " v4, v1, v2, v3");
+      return f32(m.v(4)[0]);
+    };
+    EXPECT_EQ(result("v_cubeid_f32"), c.face);
+    EXPECT_EQ(result("v_cubesc_f32"), c.s);
+    EXPECT_EQ(result("v_cubetc_f32"), c.t);
+    EXPECT_EQ(result("v_cubema_f32"), c.major);
+  }
+}
+
 }  // namespace
 }  // namespace instinct
