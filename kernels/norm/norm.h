@@ -43,7 +43,6 @@ WF_DEVICE void rms_norm_row(const Params& p, i64 row, i64 next) {
   char* residual = add ? row_at<dtype>(p.residual, p.residual_stride, at) : nullptr;
   char* out = row_at<dtype>(p.out, p.out_stride, at);
   const char* next_x = row_at<dtype>(p.x, p.x_stride, index_of(p, next));
-  const float scale = 1.f / static_cast<float>(p.width);
   const auto values = Rows::hold(p.width, [&](i64 column, int count) {
     E v = Rows::template load<dtype>(x, column, count);
     if constexpr (add) v = v + Rows::template load<dtype>(residual, column, count);
@@ -51,7 +50,8 @@ WF_DEVICE void rms_norm_row(const Params& p, i64 row, i64 next) {
   });
   const float squares = values.sum(
       [](const Weighted<E>& v, int, E partial) { return tile::fma(v.value, v.value, partial); });
-  const E factor = T::splat(Rows::reciprocal_sqrt(squares * scale + p.eps));
+  const float mean = squares / static_cast<float>(p.width);
+  const E factor = T::splat(Rows::reciprocal_sqrt(mean + p.eps));
   const E weight_bias = T::splat(p.weight_bias);
   values.for_each([&](i64 column, int count, const Weighted<E>& v) {
     Rows::prefetch(next_x + column * size_of(dtype));  // the loads of this pass come from the cache
