@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace wavefire::device {
@@ -74,16 +75,11 @@ constexpr auto optional_symbol(const char* name) {
 [[noreturn]] void fail_missing_symbols(const LibraryName& name, const Library& library,
                                        const std::vector<std::string_view>& missing);
 
-/// The table of functions that `symbols` lists. Throws `Error` (device) with the names of all
+/// Fills the members of `table` that `symbols` lists. Throws `Error` (device) with the names of all
 /// required ones that the library lacks.
-///
-///   struct Nvrtc { int (*version)(int* major, int* minor) = nullptr; };
-///   constexpr Symbol<Nvrtc> nvrtc_symbols[] = {symbol<&Nvrtc::version>("nvrtcVersion")};
-///   const Nvrtc nvrtc = load_table<Nvrtc>(name, Library::open(name), nvrtc_symbols);
 template <class Table>
-Table load_table(const LibraryName& name, const Library& library,
-                 std::span<const Symbol<Table>> symbols) {
-  Table table;
+void load_into(Table& table, const LibraryName& name, const Library& library,
+               std::span<const Symbol<std::type_identity_t<Table>>> symbols) {
   std::vector<std::string_view> missing;
   for (const Symbol<Table>& symbol : symbols) {
     void* address = library.find(symbol.name);
@@ -91,6 +87,18 @@ Table load_table(const LibraryName& name, const Library& library,
     symbol.store(table, address);
   }
   if (!missing.empty()) fail_missing_symbols(name, library, missing);
+}
+
+/// A new table.
+///
+///   struct Nvrtc { int (*version)(int* major, int* minor) = nullptr; };
+///   constexpr Symbol<Nvrtc> nvrtc_symbols[] = {symbol<&Nvrtc::version>("nvrtcVersion")};
+///   const auto nvrtc = load_table<Nvrtc>(name, Library::open(name), nvrtc_symbols);
+template <class Table>
+Table load_table(const LibraryName& name, const Library& library,
+                 std::span<const Symbol<Table>> symbols) {
+  Table table;
+  load_into(table, name, library, symbols);
   return table;
 }
 
