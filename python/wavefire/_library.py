@@ -26,6 +26,10 @@ def _library_path() -> Path:
     )
 
 
+# Kinds of the library's errors for which tvm_ffi has no class, so that they would be RuntimeErrors.
+for _error in (MemoryError, NotImplementedError):
+    tvm_ffi.register_error(_error)
+
 library: Any = tvm_ffi.load_module(str(_library_path()))
 
 
@@ -63,7 +67,8 @@ def cpu_level() -> str:
 
 
 def configure(**settings: object) -> None:
-    """Changes settings of the process: ``cpu_level``, ``parallel``, ``num_threads``, ``log_level``.
+    """Changes settings of the process: ``cpu_level``, ``parallel``, ``num_threads``, ``log_level``,
+    ``virtual_library``.
 
     The same as the environment variables ``WAVEFIRE_CPU_LEVEL`` and so on, which are read once, at
     the first operation. Raises ``ValueError`` for an unknown setting or value.

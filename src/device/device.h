@@ -222,8 +222,8 @@ class Gpu {
   void copy(void* to, const void* from, std::size_t bytes, const Stream& stream);
   void fill(void* to, unsigned char value, std::size_t bytes, const Stream& stream);
 
-  /// Loads a cubin, PTX text with its final zero, or a code object. Throws `Error` (unsupported) if
-  /// it holds no code for this device, (device) with the assembler's words if it cannot be loaded.
+  /// Loads a cubin, PTX or a code object. Throws `Error` (unsupported) if it holds no code for this
+  /// device, (device) with the assembler's words if it cannot be loaded.
   Module load(std::span<const std::byte> image);
 
   /// Makes this device current for the calling thread until the end of the scope.
