@@ -26,9 +26,8 @@ def _library_path() -> Path:
     )
 
 
-# Kinds of the library's errors for which tvm_ffi has no class, so that they would be RuntimeErrors.
-for _error in (MemoryError, NotImplementedError):
-    tvm_ffi.register_error(_error)
+# Of the kinds of the library's errors, the one that tvm_ffi would turn into a RuntimeError.
+tvm_ffi.register_error(NotImplementedError)
 
 library: Any = tvm_ffi.load_module(str(_library_path()))
 

@@ -217,8 +217,8 @@ class Gpu {
   HostMemory allocate_host(std::size_t bytes);
   HostRegistration register_host(void* pointer, std::size_t bytes);
 
-  /// Between any two places, host or device. `from` must stay until the copy is done; it may also
-  /// be read before this returns.
+  /// Between any two places, host or device. `from` must stay until the copy is done. Drivers may
+  /// wait for copies from and to host memory that is not pinned.
   void copy(void* to, const void* from, std::size_t bytes, const Stream& stream);
   void fill(void* to, unsigned char value, std::size_t bytes, const Stream& stream);
 
