@@ -69,9 +69,9 @@ int ordinal_of(const Driver& driver, std::string_view id, std::string_view which
     fail_name(id, accepted_names);
   }
   int ordinal = 0;
-  const char* end = which.data() + which.size();
   if (!which.empty()) {
-    const auto [stop, error] = std::from_chars(which.data(), end, ordinal);
+    const char* end = std::to_address(which.end());
+    const auto [stop, error] = std::from_chars(std::to_address(which.begin()), end, ordinal);
     if (error != std::errc() || stop != end) fail_name(id, accepted_names);
   }
   if (count == 0) {

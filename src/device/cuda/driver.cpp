@@ -8,20 +8,21 @@
 namespace wavefire::device::cuda {
 namespace {
 
-const LibraryName driver_name = {
-    .operation = "cuda",
-    .what = "NVIDIA's driver",
-    // The second: Windows' driver, seen from Linux inside it.
-    .candidates = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"},
-    .remedy = "install NVIDIA's driver, 525 or newer (it brings libcuda)"};
+LibraryName driver_name() {
+  return {.operation = "cuda",
+          .what = "NVIDIA's driver",
+          // The second: Windows' driver, seen from Linux inside it.
+          .candidates = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"},
+          .remedy = "install NVIDIA's driver, 525 or newer (it brings libcuda)"};
+}
 
 std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 class CudaDriver final : public Driver {
  public:
-  explicit CudaDriver(const Library& library)
-      : Driver(driver_name, library, common_symbols, extra_end),
-        own_(load_table<Functions>(driver_name, library, own_symbols)) {
+  CudaDriver(const LibraryName& name, const Library& library)
+      : Driver(name, library, common_symbols, extra_end),
+        own_(load_table<Functions>(name, library, own_symbols)) {
     const int status = functions().init(0);
     if (status != Status::no_device) check(status, "cuInit");
   }
@@ -105,7 +106,8 @@ class CudaDriver final : public Driver {
 }  // namespace
 
 std::unique_ptr<Driver> open_driver() {
-  return std::make_unique<CudaDriver>(Library::open(driver_name));
+  const LibraryName name = driver_name();
+  return std::make_unique<CudaDriver>(name, Library::open(name));
 }
 
 }  // namespace wavefire::device::cuda

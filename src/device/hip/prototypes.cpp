@@ -3,9 +3,12 @@
 #include "device/prototypes.h"
 
 #define __HIP_PLATFORM_AMD__  // NOLINT(bugprone-reserved-identifier): AMD's headers ask for it
-#include WAVEFIRE_HIP_HEADER
-#ifdef WAVEFIRE_VIRTUAL_HEADER
-#include WAVEFIRE_VIRTUAL_HEADER
+#if __has_include(<virtual/hip/hip_api.h>)
+#define VIRTUAL_HEADERS
+#include <virtual/hip/hip_api.h>
+#include <virtual/hip/virtual_instinct.h>
+#else
+#include <hip/hip_runtime_api.h>
 #endif
 
 #include "device/hip/driver.h"
@@ -72,7 +75,7 @@ constexpr std::string_view own_prototypes[] = {
 };
 static_assert(covers(own_prototypes, own_symbols));
 
-#ifdef WAVEFIRE_VIRTUAL_HEADER
+#ifdef VIRTUAL_HEADERS
 constexpr std::string_view virtual_prototypes[] = {
     prototype<&Functions::virtual_set_devices, &wavefireVirtualSetDevices>(
         "wavefireVirtualSetDevices"),
