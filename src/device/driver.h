@@ -128,6 +128,9 @@ struct Properties {
   std::size_t memory_bytes = 0;
 };
 
+/// For destructors, which must not throw: a driver may be gone at the end of the process.
+void log_failure(const std::exception& error) noexcept;
+
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -145,8 +148,8 @@ class Driver {
   /// Throws `Error` with the driver's words unless `status` is success: out_of_memory; unsupported
   /// for code that is not for this device; else device.
   void check(int status, const char* function) const;
-  /// The same in destructors, where the error can only be logged.
-  void check_release(int status, const char* function) const noexcept;
+  /// True for success, false for `tolerated`; throws as `check` does for all else.
+  bool succeeds(int status, int tolerated, const char* function) const;
 
   virtual Properties properties(int ordinal) const = 0;
   virtual Context context(int ordinal) = 0;

@@ -23,8 +23,7 @@ class CudaDriver final : public Driver {
   CudaDriver(const LibraryName& name, const Library& library)
       : Driver(name, library, common_symbols, extra_end),
         own_(load_table<Functions>(name, library, own_symbols)) {
-    const int status = functions().init(0);
-    if (status != Status::no_device) check(status, "cuInit");
+    succeeds(functions().init(0), Status::no_device, "cuInit");
   }
 
   Properties properties(int ordinal) const override {

@@ -51,8 +51,7 @@ class HipDriver final : public Driver {
       // Refused if the program used the virtual Instinct before: then its devices are there.
       own_.virtual_set_devices("gfx942,gfx950");
     }
-    const int status = functions().init(0);
-    if (status != Status::no_device) check(status, "hipInit");
+    succeeds(functions().init(0), Status::no_device, "hipInit");
   }
 
   Properties properties(int ordinal) const override {
