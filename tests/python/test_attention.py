@@ -6,18 +6,9 @@ import numpy as np
 import pytest
 import torch
 import wavefire
+from compare import attention_close as close
+from compare import lse_close
 from reference import attention
-
-TOLERANCE = {torch.float32: 6e-5, torch.float16: 6e-4, torch.bfloat16: 8e-3}
-
-
-def close(ours: torch.Tensor, theirs: np.ndarray, dtype: torch.dtype) -> None:
-    error = np.abs(ours.double().numpy() - theirs).max(initial=0)
-    assert error <= TOLERANCE[dtype] * max(1.0, np.abs(theirs).max(initial=0)), error
-
-
-def lse_close(ours: torch.Tensor, theirs: np.ndarray) -> None:
-    np.testing.assert_allclose(ours.numpy(), theirs, rtol=4e-5, atol=4e-5)
 
 
 class Paged:
@@ -432,7 +423,8 @@ def ints(*x: int) -> torch.Tensor:
         ({"head_dim": 60}, ValueError, r"'head_dim_qk' is 60; accepted: a multiple of 8"),
         ({"window_left": -2}, ValueError, r"'window_left' is -2"),
         ({"sm_scale": float("nan")}, ValueError, r"'sm_scale' is nan"),
-        ({"q_data_type": "float64"}, TypeError, r"dtype: got 'float64'"),
+        ({"q_data_type": "float64"}, ValueError, r"'q_dtype' is float64; accepted: float32, f"),
+        ({"kv_data_type": "float12"}, TypeError, r"'kv_data_type' is 'float12'; accepted: f"),
         ({"pos_encoding_mode": "SIN"}, KeyError, r"Invalid pos_encoding_mode"),
         ({"init": {"kv_layout": "DHN"}}, KeyError, r"Invalid kv_layout"),
         (
@@ -455,7 +447,7 @@ def ints(*x: int) -> torch.Tensor:
             "'k' is float16; accepted: float32",
         ),
         ({"cache": torch.zeros(3, 2, 5, 2, 64)}, ValueError, r"'k' .*accepted: shape"),
-        ({"cache": torch.zeros(3, 3, 4, 2, 64)}, ValueError, r"paged_kv_cache: shape"),
+        ({"cache": torch.zeros(3, 3, 4, 2, 64)}, ValueError, r"'paged_kv_cache' is of shape"),
         (
             {"run": {"k_scale": float("nan")}},
             ValueError,
@@ -487,6 +479,27 @@ def test_running_before_planning() -> None:
         wavefire.BatchDecodeWithPagedKVCacheWrapper().run(
             torch.zeros(1, 1, 64), torch.zeros(1, 2, 1, 1, 64)
         )
+
+
+def test_an_lse_that_is_given_is_written() -> None:
+    """Whether or not it is returned."""
+    q, kv = torch.randn(3, 4, 64), torch.randn(3, 2, 64)
+    ragged = wavefire.BatchPrefillWithRaggedKVCacheWrapper()
+    ragged.plan(ints(0, 3), ints(0, 3), 4, 2, 64, q_data_type="float32")
+    expected = ragged.run(q, kv, kv, return_lse=True)
+    lse = torch.full((3, 4), float("nan"))
+    assert torch.equal(ragged.run(q, kv, kv, lse=lse), expected[0])
+    assert torch.equal(lse, expected[1])
+    with pytest.raises(ValueError, match=r"'lse' is float32\[4, 3\]; accepted: float32\[3, 4\]"):
+        ragged.run(q, kv, kv, lse=lse.T.contiguous())
+
+
+def test_scales_are_given_once() -> None:
+    q = torch.randn(3, 2, 64)
+    call = wavefire.single_prefill_with_kv_cache
+    with pytest.raises(ValueError, match="'scale_k' and 'k_scale' are given; accepted: one of th"):
+        call(q, q, q, scale_k=torch.ones(2), k_scale=2.0)
+    assert torch.equal(call(q, q, q, scale_v=torch.full((2,), 2.0)), call(q, q, q, v_scale=2.0))
 
 
 def test_a_batch_of_nothing() -> None:
