@@ -28,7 +28,9 @@ def test_each_device_can_be_used() -> None:
 
 @pytest.mark.parametrize("name", ["tpu:0", "", "cuda0", "cpu:1"])
 def test_unknown_names_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"use_device: 'name' is '{name}'; accepted: cpu")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"use_device: 'name' is '{name}'; accepted: cpu")
+    ):
         wavefire.use_device(name)
 
 
