@@ -72,12 +72,16 @@ int Driver::attribute(int attribute, int ordinal) const {
   return value;
 }
 
-Properties Driver::common_properties(int ordinal) const {
+Properties Driver::common_properties(int ordinal,
+                                     std::span<const PropertyAttribute> attributes) const {
   Properties properties;
   char name[256] = {};
   check(functions_.device_name(name, sizeof name - 1, ordinal), "device name");
   properties.name = name;
   check(functions_.device_memory(&properties.memory_bytes, ordinal), "device memory");
+  for (const auto& [property, number] : attributes) {
+    properties.*property = attribute(number, ordinal);
+  }
   return properties;
 }
 

@@ -83,10 +83,7 @@ struct Status {
   static constexpr int success = 0;
   static constexpr int out_of_memory = 2;
   static constexpr int no_device = 100;
-  static constexpr int invalid_image = 200;
   static constexpr int no_binary_for_gpu = 209;
-  static constexpr int invalid_ptx = 218;  // HIP: invalid kernel file
-  static constexpr int not_found = 500;
   static constexpr int not_ready = 600;
 };
 struct FunctionAttribute {
@@ -126,6 +123,12 @@ struct Properties {
   int memory_clock_khz = 0;
   int memory_bus_bits = 0;
   std::size_t memory_bytes = 0;
+};
+
+/// Which of a driver's attributes tells a property.
+struct PropertyAttribute {
+  int Properties::* property;
+  int attribute;
 };
 
 /// For destructors, which must not throw: a driver may be gone at the end of the process.
@@ -172,8 +175,8 @@ class Driver {
   /// What else is known about an error that just happened on this thread; forgets it.
   virtual std::string take_detail() const { return {}; }
   int attribute(int attribute, int ordinal) const;
-  /// What both vendors tell in the same way.
-  Properties common_properties(int ordinal) const;
+  /// All but the architecture.
+  Properties common_properties(int ordinal, std::span<const PropertyAttribute> attributes) const;
 
  private:
   std::string describe(int status, const char* function) const;

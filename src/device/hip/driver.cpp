@@ -55,20 +55,8 @@ class HipDriver final : public Driver {
   }
 
   Properties properties(int ordinal) const override {
-    const auto get = [&](int name) { return attribute(name, ordinal); };
-    Properties p = common_properties(ordinal);
+    Properties p = common_properties(ordinal, property_attributes);
     p.architecture = architecture(ordinal);
-    p.multiprocessors = get(Attribute::multiprocessors);
-    p.warp_size = get(Attribute::warp_size);
-    p.max_threads_per_block = get(Attribute::max_threads_per_block);
-    p.max_threads_per_multiprocessor = get(Attribute::max_threads_per_multiprocessor);
-    p.registers_per_multiprocessor = get(Attribute::registers_per_multiprocessor);
-    p.shared_bytes_per_block = get(Attribute::shared_bytes_per_block);
-    p.shared_bytes_per_multiprocessor = get(Attribute::shared_bytes_per_multiprocessor);
-    p.l2_bytes = get(Attribute::l2_bytes);
-    p.clock_khz = get(Attribute::clock_khz);
-    p.memory_clock_khz = get(Attribute::memory_clock_khz);
-    p.memory_bus_bits = get(Attribute::memory_bus_bits);
     return p;
   }
 

@@ -114,10 +114,7 @@ static_assert(FunctionAttribute::registers == HIP_FUNC_ATTRIBUTE_NUM_REGS);
 static_assert(Status::success == hipSuccess);
 static_assert(Status::out_of_memory == hipErrorOutOfMemory);
 static_assert(Status::no_device == hipErrorNoDevice);
-static_assert(Status::invalid_image == hipErrorInvalidImage);
 static_assert(Status::no_binary_for_gpu == hipErrorNoBinaryForGpu);
-static_assert(Status::invalid_ptx == hipErrorInvalidKernelFile);
-static_assert(Status::not_found == hipErrorNotFound);
 static_assert(Status::not_ready == hipErrorNotReady);
 
 static_assert(StreamFlag::non_blocking == hipStreamNonBlocking);
