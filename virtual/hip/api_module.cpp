@@ -241,8 +241,8 @@ hipError_t hipModuleOccupancyMaxPotentialBlockSize(int* grid, int* block, hipFun
                               limit > 0 ? static_cast<u32>(limit) : found->kernel->max_threads);
     u32 best = 0;
     u32 best_threads = 0;
-    for (u32 threads = most / kWaveLanes * kWaveLanes; threads >= kWaveLanes;
-         threads -= kWaveLanes) {
+    for (u32 threads = most / wave_lanes * wave_lanes; threads >= wave_lanes;
+         threads -= wave_lanes) {
       const u32 resident = threads * static_cast<u32>(active_blocks(*found, threads, dynamic_lds));
       if (resident > best_threads) {
         best_threads = resident;
