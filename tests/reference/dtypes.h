@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
 #include <limits>
+#include <stdexcept>
 
 #include "wavefire/dtype.h"
 
