@@ -9,7 +9,8 @@ from typing import Any
 
 import tvm_ffi
 
-from ._arrays import exporter
+from ._arrays import exporters
+from ._errors import explained
 
 
 def _library_path() -> Path:
@@ -26,23 +27,25 @@ def _library_path() -> Path:
     )
 
 
+# Of the kinds of the library's errors, the one that tvm_ffi would turn into a RuntimeError.
+tvm_ffi.register_error(NotImplementedError)
+
 library: Any = tvm_ffi.load_module(str(_library_path()))
 
 
-def function(name: str) -> Callable[..., Any]:
-    """The exported function of that name."""
+def function(name: str, *names: str) -> Callable[..., Any]:
+    """The exported function of that name, as ``f(operation, *arguments)``. In messages `operation`
+    stands for it, and `names` for its arguments.
+    """
     call = library.get_function(name)
 
-    def convert_and_call(*arguments: Any) -> Any:
-        for i, argument in enumerate(arguments):
-            convert = exporter(type(argument))
-            if convert is not None:
-                converted = [*arguments[:i], convert(argument)]
-                for other in arguments[i + 1 :]:
-                    convert = exporter(type(other))
-                    converted.append(other if convert is None else convert(other))
-                return call(*converted)
-        return call(*arguments)
+    def convert_and_call(operation: str, *arguments: Any) -> Any:
+        try:
+            return call(
+                *[x if (convert := exporters[type(x)]) is None else convert(x) for x in arguments]
+            )
+        except Exception as error:
+            raise explained(operation, names, arguments, error) from None
 
     return convert_and_call
 
@@ -54,19 +57,20 @@ class Handle:
         raise TypeError(f"{type(self).__name__} objects can be neither copied nor pickled")
 
 
-__version__: str = str(function("library_version")())
+__version__: str = str(library.get_function("library_version")())
 
 
 def cpu_level() -> str:
     """The instruction set level at which CPU kernels run: scalar, avx2 or avx512."""
-    return str(function("cpu_level")())
+    return str(function("cpu_level")("cpu_level"))
 
 
 def configure(**settings: object) -> None:
-    """Changes settings of the process: ``cpu_level``, ``parallel``, ``num_threads``, ``log_level``.
+    """Changes settings of the process: ``cpu_level``, ``parallel``, ``num_threads``, ``log_level``,
+    ``virtual_library``.
 
     The same as the environment variables ``WAVEFIRE_CPU_LEVEL`` and so on, which are read once, at
     the first operation. Raises ``ValueError`` for an unknown setting or value.
     """
     for name, value in settings.items():
-        function("set_config_value")(name, str(value))
+        function("set_config_value", "name", "value")("configure", name, str(value))
