@@ -6,6 +6,9 @@ include(CMakePackageConfigHelpers)
 install(TARGETS wavefire EXPORT wavefireTargets COMPONENT library
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(WAVEFIRE_WITH_VIRTUAL)  # beside the library, which opens it there
+  install(TARGETS wavefire_virtual COMPONENT library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/wavefire
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernels/

@@ -21,6 +21,18 @@ function(_wavefire_find_llvm)
             PATH_SUFFIXES include)
 endfunction()
 
+# wavefire_link_virtual()
+#
+# Puts a link to the virtual Instinct beside the library, which looks for it there, as when it is
+# installed.
+function(wavefire_link_virtual)
+  add_custom_target(
+    wavefire_virtual_link ALL
+    COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:wavefire_virtual>
+            $<TARGET_FILE_DIR:wavefire>/$<TARGET_FILE_NAME:wavefire_virtual>
+    DEPENDS wavefire_virtual wavefire VERBATIM)
+endfunction()
+
 set(WAVEFIRE_WITH_VIRTUAL FALSE)
 if(WAVEFIRE_BUILD_VIRTUAL)
   _wavefire_find_llvm()

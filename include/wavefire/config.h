@@ -16,6 +16,9 @@ struct Config {
   int num_threads = 0;
   /// WAVEFIRE_LOG_LEVEL: "off", "warning", "info" or "debug". Lines go to the sink of logging.h.
   std::string log_level = "off";
+  /// WAVEFIRE_VIRTUAL_LIBRARY: the file of the virtual Instinct, for devices "virtual:..."; empty:
+  /// the one beside the library.
+  std::string virtual_library;
 };
 
 /// The settings in force: read from the environment at the first call, unless set before. Throws

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/host_device.h"
+
 namespace wavefire {
 
 const char* name_of(ErrorKind kind) {
@@ -32,6 +34,20 @@ void fail_unsupported(std::string_view operation, const std::string& what) {
   throw Error(ErrorKind::unsupported, join(operation, ": ", what));
 }
 
+Device common_device(std::string_view operation, std::initializer_list<Argument> arguments) {
+  const Argument* first = nullptr;
+  for (const Argument& argument : arguments) {
+    if (!argument.view.defined()) continue;
+    if (first == nullptr) first = &argument;
+    if (argument.view.device != first->view.device) {
+      const std::string wanted = to_string(first->view.device);
+      fail_argument(operation, argument.name, join("on ", to_string(argument.view.device)),
+                    join("a tensor on ", wanted, ", where '", first->name, "' is"));
+    }
+  }
+  return first != nullptr ? first->view.device : Device{};
+}
+
 const TensorRule& TensorRule::defined() const {
   if (!view.defined()) fail_argument(operation, argument, "absent", "a tensor");
   return *this;
@@ -41,6 +57,10 @@ const TensorRule& TensorRule::on_cpu() const {
   if (view.device.type != DeviceType::cpu) {
     fail_argument(operation, argument, join("on ", to_string(view.device)),
                   "a tensor on cpu (this build has no other device)");
+  }
+  if (host_device() != "cpu") {
+    fail_unsupported(std::string(operation),
+                     join("no kernel for ", host_device(), "; use_device(\"cpu\") has one"));
   }
   return *this;
 }

@@ -63,6 +63,8 @@ struct TensorRule {
   const TensorView& view;
 
   const TensorRule& defined() const;
+  /// On the host. Throws `Error` (unsupported) if `use_device` gave the host's tensors to a device
+  /// for which the operation has no kernel.
   const TensorRule& on_cpu() const;
   const TensorRule& dtype(DType accepted) const;
   const TensorRule& one_of(std::initializer_list<DType> accepted) const;
@@ -73,6 +75,15 @@ struct TensorRule {
   /// No two elements share an address through a stride of zero: required of outputs.
   const TensorRule& writable() const;
 };
+
+/// An argument of an operation, for messages that compare several.
+struct Argument {
+  std::string_view name;
+  const TensorView& view;
+};
+/// The device on which all defined tensors are. Throws `Error` (invalid_argument) with the first
+/// that is elsewhere than those before it.
+Device common_device(std::string_view operation, std::initializer_list<Argument> arguments);
 
 inline TensorRule check(std::string_view operation, std::string_view argument,
                         const TensorView& view) {

@@ -49,6 +49,7 @@ Config from_environment() {
   config.parallel = read("WAVEFIRE_PARALLEL", config.parallel);
   config.log_level = read("WAVEFIRE_LOG_LEVEL", config.log_level);
   config.num_threads = parse_int("WAVEFIRE_NUM_THREADS", read("WAVEFIRE_NUM_THREADS", "0"));
+  config.virtual_library = read("WAVEFIRE_VIRTUAL_LIBRARY", config.virtual_library);
   check_config(config);
   return config;
 }

@@ -213,3 +213,14 @@ def test_last_pages_are_within_the_page(last: int) -> None:
         wavefire.append_paged_kv_cache(key, key, ints(0), ints(0), cache, ints(0, 1), *tables)
     assert not cache.any()
     assert wavefire.get_seq_lens(ints(0, 1, 1), ints(4, last), 4).tolist() == [4, 0]
+
+
+@pytest.mark.parametrize("order", ["big", "little"])
+def test_whatever_is_not_zero_is_a_set_bit(order: str) -> None:
+    x = torch.randint(0, 256, (999,)) * (torch.rand(999) < 0.5)
+    for values in (x.byte(), x.short(), x.float() / 512, x.byte().repeat_interleave(2)[::2]):
+        packed = wavefire.packbits(values, order)
+        assert np.array_equal(packed, np.packbits(x.numpy() != 0, bitorder=order))
+    for bit in range(8):
+        one = torch.full((16,), 1 << bit, dtype=torch.uint8)
+        assert wavefire.packbits(one, order).tolist() == [255, 255]

@@ -81,6 +81,7 @@ hipError_t hipModuleUnload(hipModule_t module) {
     const auto removed = runtime.modules.remove(module);
     removed->device->null_stream()->run_all();
     for (const auto& stream : runtime.streams.all()) stream->run_all();
+    const std::lock_guard lock(removed->mutex);
     for (const auto& [name, function] : removed->functions) runtime.functions.remove(function);
     unload(*removed);
   });
@@ -91,6 +92,7 @@ hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module, con
     require(function && name, "function or name is null");
     Runtime& runtime = Runtime::get();
     const auto found = runtime.modules.find(module);
+    const std::lock_guard lock(found->mutex);
     for (const auto& [known, handle] : found->functions) {
       if (known == name) {
         *function = handle;

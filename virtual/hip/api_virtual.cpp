@@ -49,6 +49,15 @@ uint64_t wavefireVirtualReportCount(void) {
   return count;
 }
 
+hipError_t wavefireVirtualSetDevices(const char* targets) {
+  return call(__func__, [&] {
+    require(targets, "targets is null");
+    if (!config().set_devices(targets)) {
+      throw Failure(hipErrorIllegalState, "there are devices already");
+    }
+  });
+}
+
 hipError_t wavefireVirtualSetChecks(const char* checks) {
   return call(__func__, [&] {
     require(checks, "checks is null");

@@ -40,10 +40,9 @@ bool choice(const char* name, std::string_view no, std::string_view yes, const c
   return text == yes;
 }
 
-std::vector<Target> devices() {
-  const char* name = "WAVEFIRE_VIRTUAL_DEVICES";
-  std::string_view left = variable(name);
-  if (left.empty()) return {Target::gfx942};
+constexpr const char* devices_name = "WAVEFIRE_VIRTUAL_DEVICES";
+
+std::vector<Target> parse_devices(std::string_view left) {
   std::vector<Target> targets;
   while (!left.empty()) {
     const std::string_view word = left.substr(0, left.find(','));
@@ -53,7 +52,7 @@ std::vector<Target> devices() {
     } else if (word == "gfx950") {
       targets.push_back(Target::gfx950);
     } else {
-      fail(name, word, "a list of gfx942 and gfx950, with commas");
+      fail(devices_name, word, "a list of gfx942 and gfx950, with commas");
     }
   }
   return targets;
@@ -66,7 +65,8 @@ u64 physical_memory() {
 void read(Config& config) {
   config.log = flag("WAVEFIRE_VIRTUAL_LOG");
   config.quiet = flag("WAVEFIRE_VIRTUAL_QUIET");
-  config.devices = devices();
+  const std::string_view devices = variable(devices_name);
+  if (!devices.empty()) config.set_devices(devices);
   config.memory_bytes = number("WAVEFIRE_VIRTUAL_MEMORY", physical_memory());
   config.deferred =
       choice("WAVEFIRE_VIRTUAL_STREAMS", "eager", "deferred", "'eager' or 'deferred'");
@@ -89,6 +89,21 @@ Checks Config::checks() const {
 void Config::set_checks(const Checks& checks) {
   const std::lock_guard lock(mutex_);
   checks_ = checks;
+}
+
+bool Config::set_devices(std::string_view list) {
+  std::vector<Target> targets = parse_devices(list);
+  const std::lock_guard lock(mutex_);
+  if (devices_are_taken_) return false;
+  if (devices_.empty()) devices_ = std::move(targets);
+  return true;
+}
+
+std::vector<Target> Config::take_devices() {
+  const std::lock_guard lock(mutex_);
+  devices_are_taken_ = true;
+  if (devices_.empty()) devices_ = {Target::gfx942};
+  return devices_;
 }
 
 Config& config() {

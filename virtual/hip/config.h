@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "virtual/execute.h"
@@ -13,7 +14,6 @@ namespace instinct::hip {
 
 // The variables are described in docs/virtual_instinct.md.
 struct Config {
-  std::vector<Target> devices;             // WAVEFIRE_VIRTUAL_DEVICES
   u64 memory_bytes = 0;                    // WAVEFIRE_VIRTUAL_MEMORY, of each device
   std::atomic<bool> log = false;           // WAVEFIRE_VIRTUAL_LOG
   std::atomic<bool> quiet = false;         // WAVEFIRE_VIRTUAL_QUIET: no reports on stderr
@@ -27,8 +27,16 @@ struct Config {
   Checks checks() const;
   void set_checks(const Checks& checks);
 
+  // Of a list with commas. The first list counts, and WAVEFIRE_VIRTUAL_DEVICES comes first. False
+  // if the devices have been taken already. Throws Error for an unknown one.
+  bool set_devices(std::string_view list);
+  // For the runtime, once. Without a list: gfx942.
+  std::vector<Target> take_devices();
+
  private:
   mutable std::mutex mutex_;
+  std::vector<Target> devices_;
+  bool devices_are_taken_ = false;
   Checks checks_;  // WAVEFIRE_VIRTUAL_CHECKS
 };
 

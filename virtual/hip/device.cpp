@@ -35,7 +35,7 @@ void Device::tell_failure() {
 
 Runtime::Runtime() {
   if (!config().error.empty()) return;
-  for (const Target target : config().devices) {
+  for (const Target target : config().take_devices()) {
     devices_.push_back(std::make_unique<Device>(device_count(), target, config().memory_bytes));
   }
 }

@@ -21,6 +21,10 @@ const char* wavefireVirtualLastError(void);
 const char* wavefireVirtualLastReport(void);
 uint64_t wavefireVirtualReportCount(void);
 
+// The devices of this process, in order ("gfx942,gfx950"), unless WAVEFIRE_VIRTUAL_DEVICES or an
+// earlier call named them. hipErrorIllegalState once there are devices: after any call of HIP's.
+hipError_t wavefireVirtualSetDevices(const char* targets);
+
 // For the launches that follow: which checks run ("all", "none", or names with commas: bounds,
 // races, undefined, waits, hazards, barriers); in which order waves take turns (0: in order); on
 // how many threads workgroups run (0: one for each core).
