@@ -186,6 +186,9 @@ TEST(Rope, PositionsOfRequests) {
     HostTensor far(DType::i64, {3});
     far.view().as<std::int64_t>()[0] = offset;
     expect_rejected("offsets", [&] { rope_positions(indptr.view(), far.view(), at.view()); });
+    std::swap(far.view().as<std::int64_t>()[0], far.view().as<std::int64_t>()[2]);
+    expect_rejected("offsets", [&] { rope_positions(indptr.view(), far.view(), at.view()); });
+    EXPECT_EQ(at.view().as<std::int32_t>()[0], 10) << "nothing is written";
   }
   expect_rejected("indptr", [&] {
     rope_positions(indptr.view(), offsets.view(),
