@@ -43,23 +43,22 @@ inline void stage_rows(RowTile<rows, cols>& tile, const Source& source, i32 firs
 }
 
 /// The rows that will be placed next: the products with the present ones ask for them.
-template <int rows, int cols, class Source>
-WF_DEVICE void note_next_rows(DirectTile<rows, cols>& tile, const Source& source, i32 first,
-                              i32 count) {
+template <class Tile, class Source>
+WF_DEVICE void note_next_rows(Tile& tile, const Source& source, i32 first, i32 count) {
   tile.next_count = max(count, 0);
   source.segment[0].for_rows(first, count, [&](i32 i, const void* row) { tile.next[i] = row; });
 }
 
-template <int rows, int cols, class Source, class Transform>
-inline void stage_rows(DirectTile<rows, cols>& tile, const Source& source, i32 first, i32 count,
-                       bool transforms, Transform&& transform) {
+template <int rows, int cols, template <int, int> class Staged, class Source, class Transform>
+inline void stage_rows(DirectTile<rows, cols, Staged>& tile, const Source& source, i32 first,
+                       i32 count, bool transforms, Transform&& transform) {
   const int padded = round_up_to_vector(count);
-  const bool whole_vectors = source.dims[0] % vec_width == 0;
-  if (transforms || source.segments > 1 || !whole_vectors) {
+  const bool whole = source.dims[0] % Staged<rows, cols>::granule == 0;
+  if (transforms || source.segments > 1 || !whole) {
     if (tile.next_count > 0) prefetch_rows(source, first + count, tile.next_count);
     stage_rows(tile.staged, source, first, count, transforms, transform);
     for (int i = 0; i < padded; ++i) tile.row[i] = tile.next[i] = tile.staged.data[i];
-    tile.dtype = DType::f32;
+    tile.dtype = Staged<rows, cols>::dtype;
     return;
   }
   source.segment[0].for_rows(first, count, [&](i32 i, const void* row) { tile.row[i] = row; });

@@ -74,8 +74,8 @@ struct Cpu {
                                    int, i32 first, i32 count) {
     if (count > 0) prefetch_rows(source, first, count);
   }
-  template <int kv, int dims, class Source>
-  WF_DEVICE static void load_begin(DirectTile<kv, dims>& tile, NoPending&, NoSlot,
+  template <int kv, int dims, template <int, int> class Staged, class Source>
+  WF_DEVICE static void load_begin(DirectTile<kv, dims, Staged>& tile, NoPending&, NoSlot,
                                    const Source& source, const Tail&, int, i32 first, i32 count) {
     note_next_rows(tile, source, first, count);
   }
@@ -168,10 +168,7 @@ struct Cpu {
             return load_as<dtype>(static_cast<const u8*>(b.row[k]) +
                                   j * vec_width * size_of(dtype));
           },
-          [&](int k) {  // zero bytes are zero in every type
-            for (float& value : b.staged.data[k]) value = 0.f;
-            b.row[k] = b.staged.data[k];
-          });
+          [&](int k) { b.clear(k); });
     });
   }
 

@@ -15,10 +15,13 @@ struct PairProduct {
   WF_DEVICE static Vec multiply_add(IVec a, IVec b, Vec c) { return dot_pairs(a, b, c); }
 };
 
-/// Rows as pairs of columns: a left operand.
+/// Row after row, as pairs of columns. Columns behind the last dimension are zero up to the next
+/// whole vector of pairs.
 template <int rows_, int cols_>
-struct alignas(64) PairOperand {
+struct alignas(64) PairRows {
   static constexpr int stride = cols_ / 2;
+  static constexpr DType dtype = DType::bf16;
+  static constexpr int granule = 2 * vec_width;  // columns that are read together
   u32 data[rows_][cols_ / 2];
 };
 
@@ -39,16 +42,16 @@ struct alignas(64) PairRowTile {
   u32 data[rows / 2][cols];
 };
 
-/// float32 values to bf16, nearest even, two a word.
+/// float32 values to bf16, nearest even, two a word; zeros up to a whole vector of words.
 WF_DEVICE void narrow_to_pairs(u32* to, const float* from, int size) {
-  for (int d = 0; d < size; d += vec_width) {
-    store_bf16(to + d / 2, ElementTraits<Vec>::load(from + d));
-  }
+  int d = 0;
+  for (; d < size; d += vec_width) store_bf16(to + d / 2, ElementTraits<Vec>::load(from + d));
+  if (d % (2 * vec_width) != 0) store_bf16(to + d / 2, ElementTraits<Vec>::splat(0.f));
 }
 
-/// Row first + i of a bf16 source as words; zero up to a whole vector of columns.
+/// Row first + i of a bf16 source as words; zero up to a whole vector of words.
 template <int cols, class Source, class Transform>
-WF_DEVICE void pair_rows(u32 (*to)[cols / 2], const Source& source, i32 first, i32 count,
+WF_DEVICE void load_pairs(u32 (*to)[cols / 2], const Source& source, i32 first, i32 count,
                          bool transforms, Transform&& transform) {
   const int dims = source.columns();
   alignas(64) float row[1][cols];
@@ -60,6 +63,15 @@ WF_DEVICE void pair_rows(u32 (*to)[cols / 2], const Source& source, i32 first, i
 }
 
 template <int rows, int cols, class Source, class Transform>
+inline void stage_rows(PairRows<rows, cols>& tile, const Source& source, i32 first, i32 count,
+                       bool transforms, Transform&& transform) {
+  load_pairs<cols>(tile.data, source, first, count, transforms, transform);
+  for (int i = count; i < round_up_to_vector(count); ++i) {
+    for (u32& word : tile.data[i]) word = 0;
+  }
+}
+
+template <int rows, int cols, class Source, class Transform>
 inline void stage_rows(PairPanelTile<rows, cols>& tile, const Source& source, i32 first, i32 count,
                        bool transforms, Transform&& transform) {
   constexpr int panel = PairPanelTile<rows, cols>::panel;
@@ -67,7 +79,7 @@ inline void stage_rows(PairPanelTile<rows, cols>& tile, const Source& source, i3
   alignas(64) u32 strip[vec_width][cols / 2] = {};
   for (int begin = 0; begin < round_up_to_panel<panel>(count); begin += vec_width) {
     const i32 valid = max(0, min(vec_width, count - begin));
-    pair_rows<cols>(strip, source, first + begin, valid, transforms, transform);
+    load_pairs<cols>(strip, source, first + begin, valid, transforms, transform);
     for (int i = valid; i < vec_width; ++i) {
       for (u32& word : strip[i]) word = 0;
     }
@@ -89,7 +101,7 @@ inline void stage_rows(PairRowTile<rows, cols>& tile, const Source& source, i32 
   const int dims = source.dims[0];
   alignas(64) u32 strip[2][cols / 2] = {};
   for (i32 row = 0; row < count; row += 2) {
-    pair_rows<cols>(strip, source, first + row, min(2, count - row), transforms, transform);
+    load_pairs<cols>(strip, source, first + row, min(2, count - row), transforms, transform);
     if (row + 1 == count) {
       for (u32& word : strip[1]) word = 0;
     }

@@ -13,12 +13,15 @@ template <int rows_, int cols_>
 struct alignas(64) RowTile {
   static constexpr int rows = rows_;
   static constexpr int cols = cols_;
+  static constexpr DType dtype = DType::f32;
+  static constexpr int granule = vec_width;  // columns that are read together
   float data[rows][cols];
 };
 
 /// Rows where they lie, for products with few left rows, that touch each element too seldom to
-/// repay a copy. Rows that have to be changed first are staged and pointed to.
-template <int rows_, int cols_>
+/// repay a copy. Rows that have to be changed first are staged and pointed to; `Staged` is RowTile
+/// or, for products of bf16 pairs, PairRows (pairs.h).
+template <int rows_, int cols_, template <int, int> class Staged = RowTile>
 struct alignas(64) DirectTile {
   static constexpr int rows = rows_;
   static constexpr int cols = cols_;
@@ -26,7 +29,13 @@ struct alignas(64) DirectTile {
   const void* next[rows];  // of the tile after this one: to be fetched meanwhile
   i32 next_count;
   DType dtype;
-  RowTile<rows, cols> staged;
+  Staged<rows, cols> staged;
+
+  /// Makes row k zero. Zero bytes are zero in every type.
+  WF_DEVICE void clear(int k) {
+    for (auto& value : staged.data[k]) value = 0;
+    row[k] = staged.data[k];
+  }
 };
 
 /// Transposed panels of `panel` rows: data[row / panel][column][row % panel].

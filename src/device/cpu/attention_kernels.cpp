@@ -57,8 +57,9 @@ constexpr AttentionKernel kernel(const char* name) {
 // Few rows: eight heads of 64 keys are 256 KiB of bf16 K and V at head dim 128: what is fetched for
 // the next tile stays in L2 until it is used. Many rows: 64 rows repay the transposition of K, 64
 // keys the pass over the output.
-constexpr attention::Config few_rows(int head_dim) {
-  return {.tile_rows = 16,
+constexpr attention::Config few_rows(int head_dim, DType operand = DType::f32) {
+  return {.operand = operand,
+          .tile_rows = 16,
           .tile_kv = head_dim <= 128 ? 64 : 32,
           .head_dim_qk = head_dim,
           .head_dim_vo = head_dim,
@@ -83,8 +84,11 @@ constexpr AttentionKernel kernels[] = {
     kernel<few_rows(512)>("few_rows_512"),
     kernel<many_rows(512)>("many_rows_512"),
 #ifdef WAVEFIRE_PAIR_PRODUCTS
+    kernel<few_rows(64, DType::bf16), tile::CpuPairs>("few_rows_64_bf16"),
     kernel<many_rows(64, DType::bf16), tile::CpuPairs>("many_rows_64_bf16"),
+    kernel<few_rows(128, DType::bf16), tile::CpuPairs>("few_rows_128_bf16"),
     kernel<many_rows(128, DType::bf16), tile::CpuPairs>("many_rows_128_bf16"),
+    kernel<few_rows(256, DType::bf16), tile::CpuPairs>("few_rows_256_bf16"),
     kernel<many_rows(256, DType::bf16), tile::CpuPairs>("many_rows_256_bf16"),
 #endif
 };

@@ -234,6 +234,15 @@ WF_DEVICE void store_words(u32* p, IVec a) { _mm512_storeu_si512(p, raw(a)); }
 WF_DEVICE IVec load_halves(const void* p) {
   return ints(_mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p))));
 }
+/// Two rows of 32 16-bit columns become pairs of one column each, low half from `a`: columns 0 to
+/// 15 in `a`, 16 to 31 in `b`.
+WF_DEVICE void pair_rows(IVec& a, IVec& b) {
+  const IVec low = ElementTraits<Vec>::iota() * 0x00010001 + 0x00200000;
+  const __m512i high = raw(low + 0x00100010);
+  const __m512i first = _mm512_permutex2var_epi16(raw(a), raw(low), raw(b));
+  b = ints(_mm512_permutex2var_epi16(raw(a), high, raw(b)));
+  a = ints(first);
+}
 /// c + a.low * b.low + a.high * b.high in every lane, a and b being pairs of bf16. Denormals count
 /// as 0.
 WF_DEVICE Vec dot_pairs(IVec a, IVec b, Vec c) {
