@@ -119,7 +119,7 @@ def test_profile_counts(target):
         (["run", "{loading}", "--kernel", "absent"], "no kernel 'absent'"),
         (["run", "{loading}", "--kernel", "sizes"], "argument 0 is missing"),
         (["run", "{loading}", "--kernel", "sizes", "--arg", "u32:6", "--arg", "1"], "1 arguments"),
-        (["run", "{loading}", "--kernel", "sizes", "--arg", "x9:6"], "no such type"),
+        (["run", "{loading}", "--kernel", "sizes", "--arg", "x9:6"], "no type 'x9'; there are i8 u8"),
         (["run", "{loading}", "--kernel", "sizes", "--arg", "u32:many"], "no number"),
         (["run", "{loading}", "--kernel", "sizes", "--arg", "u32:6=blue"], "no number"),
         (["run", "{loading}", "--kernel", "sizes", "--arg", "u32=6"], "has 4 bytes"),
