@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (ROOT / "src", ROOT / "virtual")
+HEADERS = rf"^{re.escape(str(ROOT))}/(include/wavefire|src|virtual)/"
 CACHE = Path(os.environ.get("WAVEFIRE_CACHE", Path.home() / ".cache/wavefire")) / "clang-tidy"
 # What GCC knows and clang does not; and the `self` that tvm_ffi's export macros leave unused, which
 # GCC, unlike clang, does not report.
@@ -57,7 +59,7 @@ def check(source: Path, command: list[str]) -> tuple[bool, str]:
     # With the flags on the command line; the database would have each CPU level's.
     flags = [*command[1:], *EXTRA_FLAGS]
     result = subprocess.run(
-        [TOOL, "--quiet", source, "--", *flags],
+        [TOOL, "--quiet", f"--header-filter={HEADERS}", source, "--", *flags],
         capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     if result.returncode == 0:
