@@ -8,6 +8,7 @@ the CPU are seen through NumPy, without a copy; they are immutable.
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -31,9 +32,14 @@ _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
+@functools.cache  # a NumPy dtype makes its name anew each time
+def _extension_code(dtype: np.dtype) -> int | None:
+    return _EXTENSION_CODES.get(dtype.name)
+
+
 def export(array: np.ndarray) -> Any:
     """The array as something that the library takes; no copy."""
-    code = _EXTENSION_CODES.get(array.dtype.name)
+    code = _extension_code(array.dtype)
     if code is None:
         if array.flags.writeable:
             return array

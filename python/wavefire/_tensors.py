@@ -119,7 +119,7 @@ def host_int32(operation: str, argument: str, x: Any) -> Any:
             raise ValueError(f"{operation}: '{argument}' is {x.dtype}; accepted: int32 or int64")
         if x.dtype == torch.int64 and x.numel() > 0:
             _require_int32(operation, argument, int(x.min()), int(x.max()))
-        return x.to(device="cpu", dtype=torch.int32)
+        return x if x.dtype is torch.int32 and x.is_cpu else x.to(device="cpu", dtype=torch.int32)
     array = np.asarray(x)
     if array.size == 0:
         return array.astype(np.int32)
