@@ -21,8 +21,10 @@ function(_wavefire_find_llvm)
             PATH_SUFFIXES include)
 endfunction()
 
-# wavefire_link_virtual(): puts a link to the virtual Instinct beside the library, which looks for it
-# there, as when it is installed.
+# wavefire_link_virtual()
+#
+# Puts a link to the virtual Instinct beside the library, which looks for it there, as when it is
+# installed.
 function(wavefire_link_virtual)
   add_custom_target(
     wavefire_virtual_link ALL

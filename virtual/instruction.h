@@ -164,7 +164,8 @@ class Program {
 };
 
 // `text` as LLVM prints it. Sets everything but what depends on the place in the program. An
-// unknown mnemonic leaves `opcode` empty: it is an error only if it is executed.
+// unknown mnemonic or operands that the mnemonic cannot have leave `opcode` empty: an error only if
+// it is executed.
 Instruction parse_instruction(std::string_view text, Target target);
 
 }  // namespace instinct

@@ -494,6 +494,8 @@ Instruction parse_instruction(std::string_view text, Target target) {
   Instruction in;
   in.op_sel_hi = kNotPrinted;
   text = trim(text.substr(0, text.find("//")));
+  // LLVM decodes some words that are no instruction and says so: "a[2:3]/*Invalid register, ...*/".
+  if (text.find("/*") != text.npos) return in;
   const size_t space = text.find_first_of(" \t");
   const std::string_view mnemonic = strip_suffix(text.substr(0, space), in);
   std::string_view rest = space == text.npos ? std::string_view{} : trim(text.substr(space));

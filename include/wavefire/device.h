@@ -28,10 +28,10 @@ std::vector<DeviceInfo> devices();
 std::string why_no_driver(std::string_view kind);
 
 /// Chooses the device that tensors of the host go to, for the whole process: "cpu" (from the
-/// start), "virtual:gfx942" or "virtual:gfx950"; and the one that "cuda" or "hip" without a number
-/// means, "cuda:1". Tensors on a GPU are always worked on there. Not to be called while operations
-/// run. Throws `Error`: invalid_argument for an unknown name or a number out of range, device if
-/// there is no driver.
+/// start), "virtual:gfx942" or "virtual:gfx950". Tensors on a GPU are always worked on there;
+/// "cuda:0" and "hip:0" ("cuda" means the first) are opened, and tensors of the host stay with the
+/// CPU. Not to be called while operations run. Throws `Error`: invalid_argument for an unknown name
+/// or a number out of range, device if there is no driver.
 DeviceInfo use_device(std::string_view id);
 
 /// What `use_device` chose last.

@@ -13,6 +13,7 @@ from . import (
     sampling,
     utils,
 )
+from ._devices import DeviceInfo, current_device, devices, use_device, why_no_driver
 from ._library import __version__, configure, cpu_level
 from .activation import gelu_and_mul, gelu_tanh_and_mul, silu_and_mul
 from .cascade import merge_state, merge_state_in_place, merge_states
@@ -74,6 +75,7 @@ __all__ = [
     "BatchPrefillWithPagedKVCacheWrapper",
     "BatchPrefillWithRaggedKVCacheWrapper",
     "CUDAGraphBatchDecodeWithPagedKVCacheWrapper",
+    "DeviceInfo",
     "KvCache",
     "__version__",
     "activation",
@@ -92,7 +94,9 @@ __all__ = [
     "cascade",
     "configure",
     "cpu_level",
+    "current_device",
     "decode",
+    "devices",
     "fast_decode_plan",
     "fused_add_rmsnorm",
     "gelu_and_mul",
@@ -130,5 +134,7 @@ __all__ = [
     "top_k_top_p_sampling_from_probs",
     "top_p_renorm_probs",
     "top_p_sampling_from_probs",
+    "use_device",
     "utils",
+    "why_no_driver",
 ]

@@ -26,6 +26,9 @@ def _library_path() -> Path:
     )
 
 
+# Of the kinds of the library's errors, the one that tvm_ffi would turn into a RuntimeError.
+tvm_ffi.register_error(NotImplementedError)
+
 library: Any = tvm_ffi.load_module(str(_library_path()))
 
 
@@ -63,7 +66,8 @@ def cpu_level() -> str:
 
 
 def configure(**settings: object) -> None:
-    """Changes settings of the process: ``cpu_level``, ``parallel``, ``num_threads``, ``log_level``.
+    """Changes settings of the process: ``cpu_level``, ``parallel``, ``num_threads``, ``log_level``,
+    ``virtual_library``.
 
     The same as the environment variables ``WAVEFIRE_CPU_LEVEL`` and so on, which are read once, at
     the first operation. Raises ``ValueError`` for an unknown setting or value.

@@ -217,13 +217,13 @@ class Gpu {
   HostMemory allocate_host(std::size_t bytes);
   HostRegistration register_host(void* pointer, std::size_t bytes);
 
-  /// Between any two places, host or device. `from` must stay until the copy is done; it may also
-  /// be read before this returns.
+  /// Between any two places, host or device. `from` must stay until the copy is done. Drivers may
+  /// wait for copies from and to host memory that is not pinned.
   void copy(void* to, const void* from, std::size_t bytes, const Stream& stream);
   void fill(void* to, unsigned char value, std::size_t bytes, const Stream& stream);
 
-  /// Loads a cubin, PTX text with its final zero, or a code object. Throws `Error` (unsupported) if
-  /// it holds no code for this device, (device) with the assembler's words if it cannot be loaded.
+  /// Loads a cubin, PTX or a code object. Throws `Error` (unsupported) if it holds no code for this
+  /// device, (device) with the assembler's words if it cannot be loaded.
   Module load(std::span<const std::byte> image);
 
   /// Makes this device current for the calling thread until the end of the scope.

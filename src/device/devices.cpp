@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "core/check.h"
 #include "core/host_device.h"
@@ -126,9 +127,9 @@ Gpu& gpu_of(Device tensors) { return open_gpu(to_string(tensors)); }
 namespace wavefire {
 namespace {
 
-/// Guarded by core::host_device's rule: not while operations run.
-DeviceInfo& chosen() {
-  static DeviceInfo info = cpu::device_info();
+/// Empty for the CPU, whose architecture follows Config.
+std::optional<DeviceInfo>& chosen() {
+  static std::optional<DeviceInfo> info;
   return info;
 }
 
@@ -161,17 +162,17 @@ std::string why_no_driver(std::string_view kind) {
 
 DeviceInfo use_device(std::string_view id) {
   if (id == "cpu") {
-    chosen() = cpu::device_info();
+    chosen().reset();
     core::set_host_device("cpu");
-    return chosen();
+    return current_device();
   }
   device::Gpu& gpu = device::open_gpu(id);
   const device::Kind& kind = *device::find_kind(gpu.driver().kind());
   chosen() = device::info_of(gpu.driver(), kind, gpu.ordinal());
   core::set_host_device(kind.tensors == DeviceType::cpu ? gpu.id() : "cpu");
-  return chosen();
+  return *chosen();
 }
 
-DeviceInfo current_device() { return chosen(); }
+DeviceInfo current_device() { return chosen() ? *chosen() : cpu::device_info(); }
 
 }  // namespace wavefire

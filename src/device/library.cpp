@@ -34,8 +34,8 @@ Library Library::open(const LibraryName& name) {
       return library;
     }
     const char* reason = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc keeps one per thread
-    attempts += core::join(attempts.empty() ? "" : "; ", candidate, " (",
-                           reason != nullptr ? reason : "no reason given", ")");
+    attempts += attempts.empty() ? "" : "; ";
+    attempts += reason != nullptr ? reason : candidate;  // the reason names the file
   }
   throw Error(ErrorKind::device, core::join(name.operation, ": cannot open ", name.what, ": tried ",
                                             attempts, "; ", name.remedy));

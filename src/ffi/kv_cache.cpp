@@ -156,11 +156,13 @@ void set_config_value(tvm::ffi::String name, tvm::ffi::String value) {
       settings.log_level = text;
     } else if (key == "num_threads") {
       settings.num_threads = whole_number(text);
+    } else if (key == "virtual_library") {
+      settings.virtual_library = text;
     } else {
       throw Error(ErrorKind::invalid_argument,
                   "configure: '" + key +
                       "' is no setting; accepted: cpu_level, parallel, "
-                      "log_level, num_threads");
+                      "log_level, num_threads, virtual_library");
     }
     set_config(settings);
   });

@@ -1,6 +1,7 @@
 #include "device/cuda/driver.h"
 
 #include <array>
+#include <vector>
 
 #include "core/check.h"
 
@@ -75,11 +76,14 @@ class CudaDriver final : public Driver {
   }
 
   ModuleHandle load(std::span<const std::byte> image) const override {
+    // The driver is told no size: text must end with a zero.
+    std::vector<std::byte> ended(image.begin(), image.end());
+    ended.push_back(std::byte{0});
     std::array<char, 4096> log{};
     int options[] = {JitOption::error_log_buffer, JitOption::error_log_bytes};
     void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
     ModuleHandle module = nullptr;
-    const int status = functions().module_load(&module, image.data(), 2, options, values);
+    const int status = functions().module_load(&module, ended.data(), 2, options, values);
     try {
       check(status, "cuModuleLoadDataEx");
     } catch (const Error& error) {

@@ -5,6 +5,7 @@
 
 #include "device/cuda/driver.h"
 
+#if CUDA_VERSION >= 12000  // older ones lack some of the functions
 namespace wavefire::device::cuda {
 namespace {
 
@@ -111,3 +112,5 @@ static_assert(extra_end == CU_LAUNCH_PARAM_END_AS_INT);
 
 }  // namespace
 }  // namespace wavefire::device::cuda
+
+#endif

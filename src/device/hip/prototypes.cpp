@@ -10,6 +10,7 @@
 
 #include "device/hip/driver.h"
 
+#if !defined(HIP_VERSION_MAJOR) || HIP_VERSION_MAJOR >= 6  // older ones lack some of the functions
 namespace wavefire::device::hip {
 namespace {
 
@@ -123,3 +124,5 @@ static_assert(copy_kind_default == hipMemcpyDefault);
 
 }  // namespace
 }  // namespace wavefire::device::hip
+
+#endif

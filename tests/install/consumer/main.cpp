@@ -1,9 +1,11 @@
 // A program outside of Wavefire's tree, against the installed package: a query attends to two keys
 // that score alike, so the output is the mean of the two values.
 #include <wavefire/attention.h>
+#include <wavefire/device.h>
 #include <wavefire/version.h>
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <numeric>
 #include <vector>
@@ -11,7 +13,12 @@
 using wavefire::DType;
 using wavefire::TensorView;
 
-int main() {
+// With the argument "virtual", the virtual Instinct must have been installed, too.
+int main(int argc, char** argv) {
+  const bool wants_virtual = argc > 1 && std::strcmp(argv[1], "virtual") == 0;
+  if (wants_virtual && wavefire::use_device("virtual:gfx950").architecture != "gfx950") return 1;
+  wavefire::use_device("cpu");
+
   constexpr int dim = 8;
   std::vector<float> q(dim, 1.f), k(2 * dim, 0.5f), v(2 * dim), out(dim);
   std::iota(v.begin(), v.end(), 0.f);

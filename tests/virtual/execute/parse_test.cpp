@@ -131,6 +131,10 @@ TEST(Parse, WaitsAndRegistersOfTheHardware) {
 TEST(Parse, UnknownIsNotAnError) {
   EXPECT_EQ(parse_instruction("v_frobnicate_b32 v0, v1", Target::gfx942).opcode, nullptr);
   EXPECT_EQ(parse_instruction("", Target::gfx942).opcode, nullptr);
+  const char* misaligned =
+      "global_store_dwordx2 v3, a[7:8]/*Invalid register, operand has 'AV_64_Align2' register "
+      "class*/, s[2:3]";
+  EXPECT_EQ(parse_instruction(misaligned, Target::gfx942).opcode, nullptr);
   EXPECT_EQ(parse_instruction("v_bitop3_b32 v0, v1, v2, v3", Target::gfx942).opcode, nullptr);
   EXPECT_NE(parse_instruction("v_bitop3_b32 v0, v1, v2, v3", Target::gfx950).opcode, nullptr);
 }
