@@ -9,12 +9,14 @@ WF_NAMESPACE_BEGIN(attention)
 
 struct Config {
   DType operand = DType::f32;  // of the matrix operands: q, k, p, v
+  int element_bytes = 0;       // of q, k and v; 0: read from the parameters
   int tile_rows = 64;          // packed query rows an item covers at most
   int tile_kv = 64;            // KV rows a step covers
   int head_dim_qk = 128;       // capacities; a problem may have less
   int head_dim_vo = 128;
   int stages = 1;         // KV tiles in flight
   int bundle = 1;         // KV heads that an item may cover
+  int k_segments = 2;     // most parts that keys may come in
   bool few_rows = false;  // lay K out for a handful of rows (decode) instead of many (prefill)
   // Features compiled in; each is tested at run time as well.
   bool window = true;

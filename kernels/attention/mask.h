@@ -7,23 +7,30 @@
 
 WF_NAMESPACE_BEGIN(attention)
 
-/// The keys [low, high) that query token `token` of a request sees by position, low <= high.
-/// `Masks` is anything with `causal` and `window_left`: Params or PlanTraits.
+/// Keys [low, high), low <= high.
 struct Visible {
   i32 low;
   i32 high;
 };
 
+/// Those of the first `end` keys that a query at `position` among the keys sees. `Masks` is
+/// anything with `causal` and `window_left`: Params or PlanTraits.
 template <class Masks>
-WF_BOTH Visible visible_keys(const Masks& p, const Request& request, i32 token) {
-  const i64 position = i64{token} + request.kv_len - request.q_len;  // aligned to the bottom right
+WF_BOTH Visible visible_at(const Masks& p, i64 position, i32 end) {
   i64 low = 0;
-  i64 high = request.kv_len;
+  i64 high = end;
   if (p.causal != 0 && position + 1 < high) high = position + 1;
   if (p.window_left >= 0 && position - p.window_left > low) low = position - p.window_left;
   if (high < 0) high = 0;
   if (low > high) low = high;
   return {static_cast<i32>(low), static_cast<i32>(high)};
+}
+
+/// Those that query token `token` of a request sees.
+template <class Masks>
+WF_BOTH Visible visible_keys(const Masks& p, const Request& request, i32 token) {
+  // Aligned to the bottom right.
+  return visible_at(p, i64{token} + request.kv_len - request.q_len, request.kv_len);
 }
 
 /// `count` (at most 32) bits of a packed mask from bit `first` on, in the low bits of the result.

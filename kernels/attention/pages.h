@@ -6,70 +6,103 @@
 
 WF_NAMESPACE_BEGIN(attention)
 
-/// Rows of one KV tensor for one (request, KV head). Row numbers are the request's KV tokens.
+/// A row's page, as the table names it, and its slot in that page.
+struct Place {
+  i32 page;
+  i32 slot;
+};
+
+/// Rows of one KV tensor for one (request, KV head). Row numbers are the request's KV tokens. What
+/// the launch's parameters hold is read from them, so that a GPU keeps it in no register.
 struct KvRows {
+  const Params* params;
+  const KvTensor* tensor;
   const char* base;  // of the head
   const i32* table;  // this request's page table, or nullptr: rows follow each other
   i64 last_entry;    // last entry of `table` that may be read
-  i64 last_page;
-  i64 page_bytes, token_bytes;
-  i32 page_size;
+  i32 element_bytes;
 
-  /// The page that holds `row`. Indices outside of the table or the pool are clamped, so that they
-  /// cannot fault the process.
-  WF_DEVICE i64 page_of(i32 row) const {
-    const i64 entry = tile::max(tile::min(static_cast<i64>(row / page_size), last_entry), i64{0});
-    return tile::max(tile::min(static_cast<i64>(table[entry]), last_page), i64{0});
-  }
+  WF_DEVICE i64 token_bytes() const { return tensor->stride_token * element_bytes; }
+  WF_DEVICE i64 page_bytes() const { return tensor->stride_page * element_bytes; }
 
-  WF_DEVICE const void* address(i32 row) const {
-    if (table == nullptr) return base + row * token_bytes;
-    return base + page_of(row) * page_bytes + (row % page_size) * token_bytes;
+  /// Indices outside of the table are clamped here, pages outside of the pool in `offset`, so that
+  /// they cannot fault the process.
+  WF_DEVICE Place place(i32 row) const {
+    if (table == nullptr) return {0, row};
+    const i32 entry = row / params->page_size;
+    const i64 valid = tile::max(tile::min(i64{entry}, last_entry), i64{0});
+    return {table[valid], row - entry * params->page_size};
   }
+  WF_DEVICE i64 page_at(Place at) const {
+    return tile::max(tile::min(i64{at.page}, params->num_pages - 1), i64{0});
+  }
+  /// Of a row from `base`, in bytes.
+  WF_DEVICE i64 offset(Place at) const {
+    const i64 in_page = at.slot * token_bytes();
+    return table == nullptr ? in_page : page_at(at) * page_bytes() + in_page;
+  }
+  WF_DEVICE const void* address(i32 row) const { return base + offset(place(row)); }
 
   /// Calls f(i, address of row first + i) for i in [0, count), with one division in all.
   template <class F>
   WF_DEVICE void for_rows(i32 first, i32 count, F&& f) const {
+    const i64 step = token_bytes();
     if (table == nullptr) {
-      for (i32 i = 0; i < count; ++i)
-        f(i, static_cast<const void*>(base + (first + i) * token_bytes));
+      for (i32 i = 0; i < count; ++i) f(i, static_cast<const void*>(base + (first + i) * step));
       return;
     }
-    i32 slot = first % page_size;
+    i32 slot = first % params->page_size;
     i32 i = 0;
     while (i < count) {
-      const char* page = base + page_of(first + i) * page_bytes;
-      const i32 end = tile::min(count, i + page_size - slot);
-      for (; i < end; ++i, ++slot) f(i, static_cast<const void*>(page + slot * token_bytes));
+      const char* page = base + page_at(place(first + i)) * page_bytes();
+      const i32 end = tile::min(count, i + params->page_size - slot);
+      for (; i < end; ++i, ++slot) f(i, static_cast<const void*>(page + slot * step));
       slot = 0;
     }
   }
 };
 
-/// The rows of a KV tile: one segment of columns, or two side by side.
+/// The rows of a KV tile: one segment of columns, or two side by side where `max_segments` is 2.
+template <int max_segments>
 struct KvSource {
-  KvRows segment[2];
-  i32 dims[2];
+  static constexpr int most_segments = max_segments;
+  using Place = attention::Place;
+  KvRows segment[max_segments];
+  i32 dims[max_segments];
   i32 segments;
   i32 kv_head;
   DType dtype;
+
+  WF_DEVICE i32 columns() const {
+    if constexpr (max_segments > 1) {
+      if (segments > 1) return dims[0] + dims[1];
+    }
+    return dims[0];
+  }
+  /// The segment that holds `column`, which becomes the column in it.
+  WF_DEVICE i32 segment_of(i32& column) const {
+    if constexpr (max_segments > 1) {
+      if (segments > 1 && column >= dims[0]) {
+        column -= dims[0];
+        return 1;
+      }
+    }
+    return 0;
+  }
 };
 
 WF_DEVICE KvRows kv_rows(const Params& p, const Request& request, const KvTensor& tensor,
-                         i32 kv_head) {
-  const i64 bytes = size_of(p.kv_dtype);
-  const char* base = static_cast<const char*>(tensor.data) + kv_head * tensor.stride_head * bytes;
-  const i64 token_bytes = tensor.stride_token * bytes;
-  if (p.page_table == nullptr) {
-    return {base + request.kv_begin * token_bytes, nullptr, 0, 0, 0, token_bytes, 1};
-  }
-  return {base,
+                         i32 kv_head, i32 element_bytes) {
+  i64 first = kv_head * tensor.stride_head;
+  if (p.page_table == nullptr) first += request.kv_begin * tensor.stride_token;
+  const char* base = static_cast<const char*>(tensor.data) + first * element_bytes;
+  if (p.page_table == nullptr) return {&p, &tensor, base, nullptr, 0, element_bytes};
+  return {&p,
+          &tensor,
+          base,
           p.page_table + request.kv_begin,
           p.page_table_size - request.kv_begin - 1,
-          p.num_pages - 1,
-          tensor.stride_page * bytes,
-          token_bytes,
-          p.page_size};
+          element_bytes};
 }
 
 WF_NAMESPACE_END

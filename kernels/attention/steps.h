@@ -53,16 +53,19 @@ class Steps {
       typename Arch::template WeightOperand<config.operand, config.tile_rows, config.tile_kv>;
   using KTile = typename Arch::template KTile<config>;
   using VTile = typename Arch::template VTile<config>;
+  using KSource = KvSource<config.k_segments>;
+  using VSource = KvSource<1>;
   using Launch = LaunchParams<typename Arch::Tail>;
 
   /// Memory that the whole team shares.
   struct Shared {
     KTile k[config.stages];
     VTile v[config.stages];
+    typename Arch::template QueryTile<config> query;
     typename Arch::template Barriers<config.stages> barriers;
   };
 
-  WF_DEVICE Steps(const Launch& p, Shared& shared) : p_(p), shared_(shared), lane_(Wave::lane()) {}
+  WF_DEVICE Steps(const Launch& p, Shared& shared) : p_(p), shared_(shared) {}
 
   /// Takes up an item: where its keys are, what its rows see, its queries.
   WF_DEVICE void begin_item(const WorkItem& item);
@@ -70,23 +73,25 @@ class Steps {
   WF_DEVICE void begin_loads(const WorkItem& item);
 
   WF_DEVICE i32 tiles() const { return tiles_; }
+  /// How many tiles before its use a tile is asked for.
+  static constexpr i32 ahead = config.stages > 2 ? config.stages - 1 : 1;
   /// The custom mask hides all of tile i from every row: there is nothing to compute.
   WF_DEVICE bool is_hidden(i32 i) const;
 
   WF_DEVICE void load_k_begin(i32 i) {
-    Arch::load_begin(k_tile(i), pending_k_, k_slot(i), k_, p_.tail, 0, tile_begin(i),
+    Arch::load_begin(k_tile(i), pending_.k(), k_slot(i), k_, p_.tail, 0, tile_begin(i),
                      tile_count(i));
   }
   WF_DEVICE void load_k_end(i32 i) {
-    Arch::load_end(k_tile(i), pending_k_, k_slot(i), k_, tile_begin(i), tile_count(i),
+    Arch::load_end(k_tile(i), pending_.k(), k_slot(i), k_, tile_begin(i), tile_count(i),
                    rotates_keys(), key_transform());
   }
   WF_DEVICE void load_v_begin(i32 i) {
-    Arch::load_begin(v_tile(i), pending_v_, v_slot(i), v_, p_.tail, 1, tile_begin(i),
+    Arch::load_begin(v_tile(i), pending_.v(), v_slot(i), v_, p_.tail, 1, tile_begin(i),
                      tile_count(i));
   }
   WF_DEVICE void load_v_end(i32 i) {
-    Arch::load_end(v_tile(i), pending_v_, v_slot(i), v_, tile_begin(i), tile_count(i), false,
+    Arch::load_end(v_tile(i), pending_.v(), v_slot(i), v_, tile_begin(i), tile_count(i), false,
                    no_transform());
   }
   // For schedules in which some lanes load and others compute: a stage is acquired before it is
@@ -127,6 +132,10 @@ class Steps {
   WF_DEVICE void end_item() { tiles_before_ += tiles_; }
 
  private:
+  WF_DEVICE const Request& request() const { return p_.requests[request_]; }
+  WF_DEVICE static i32 bytes_of(DType dtype) {
+    return config.element_bytes > 0 ? config.element_bytes : size_of(dtype);
+  }
   WF_DEVICE KTile& k_tile(i32 i) { return shared_.k[(tiles_before_ + i) % config.stages]; }
   WF_DEVICE VTile& v_tile(i32 i) { return shared_.v[(tiles_before_ + i) % config.stages]; }
   WF_DEVICE auto k_slot(i32 i) { return shared_.barriers.k_slot(tiles_before_ + i); }
@@ -150,6 +159,11 @@ class Steps {
   WF_DEVICE void transform_logits(i32 i);
   WF_DEVICE void mask_interval(i32 i);
   WF_DEVICE void mask_custom(i32 i);
+  /// The bit of a row's key 0 in its request's custom mask.
+  WF_DEVICE i64 mask_bit(int slot) const {
+    const i64 kv_len = request().kv_len;
+    return (position_[slot] - kv_len + request().q_len) * kv_len;
+  }
   WF_DEVICE void round_weights(tile::Extent extent);
   /// What a row's logits are taken relative to. A row that has seen nothing yet keeps maximum -inf;
   /// subtracting 0 instead avoids inf - inf.
@@ -166,12 +180,12 @@ class Steps {
   Shared& shared_;
   int lane_;
 
-  Request request_;
-  KvSource k_, v_;
+  i32 request_;  // read where it is needed: its fields would take registers for the whole item
+  KSource k_;
+  VSource v_;
   i32 rows_, kv_begin_, kv_end_, tiles_;
-  i32 tiles_before_ = 0;                              // of the items before
-  typename Arch::template Pending<KTile> pending_k_;  // loads that have left for registers
-  typename Arch::template Pending<VTile> pending_v_;
+  i32 tiles_before_ = 0;                                          // of the items before
+  typename Arch::template Pending<KTile, VTile, Place> pending_;  // loads, in registers
   i32 every_low_, every_high_;  // keys that all rows of the item see
 
   Query query_;
@@ -182,8 +196,6 @@ class Steps {
   tile::RowPartials<Element, typename Scores::Layout> sum_;
   tile::RowPartials<Element, typename Scores::Layout> weight_sum_;  // where weights are rounded
   i32 position_[Scores::Layout::slots];                             // of the query among the keys
-  i32 low_[Scores::Layout::slots], high_[Scores::Layout::slots];
-  i64 mask_bit_[Scores::Layout::slots];  // of the row's key 0
 };
 
 WF_NAMESPACE_END

@@ -9,7 +9,9 @@ WF_NAMESPACE_BEGIN(attention)
 
 template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::begin_loads(const WorkItem& item) {
-  request_ = p_.requests[item.request];
+  lane_ = Wave::lane();
+  request_ = item.request;
+  const Request& request = this->request();
   rows_ = item.row_count;
   kv_begin_ = item.kv_begin;
   kv_end_ = item.kv_end;
@@ -18,21 +20,22 @@ WF_DEVICE void Steps<Arch, config>::begin_loads(const WorkItem& item) {
   k_.kv_head = v_.kv_head = item.kv_head;
   k_.dtype = v_.dtype = p_.kv_dtype;
   WF_UNROLL
-  for (int s = 0; s < 2; ++s) {
-    k_.segment[s] = kv_rows(p_, request_, p_.k[s], item.kv_head);
+  for (int s = 0; s < config.k_segments; ++s) {
+    k_.segment[s] = kv_rows(p_, request, p_.k[s], item.kv_head, bytes_of(p_.kv_dtype));
     k_.dims[s] = p_.k[s].dims;
   }
   v_.segments = 1;
-  v_.segment[0] = kv_rows(p_, request_, p_.v, item.kv_head);
+  v_.segment[0] = kv_rows(p_, request, p_.v, item.kv_head, bytes_of(p_.kv_dtype));
   v_.dims[0] = p_.v.dims;
 }
 
 template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
   begin_loads(item);
-  Arch::begin_item();
-  const Visible first = visible_keys(p_, request_, row_of(p_, item, 0).token);
-  const Visible last = visible_keys(p_, request_, row_of(p_, item, rows_ - 1).token);
+  const Request request = this->request();
+  Arch::begin_item(pending_);
+  const Visible first = visible_keys(p_, request, row_of(p_, item, 0).token);
+  const Visible last = visible_keys(p_, request, row_of(p_, item, rows_ - 1).token);
   every_low_ = last.low;  // both bounds grow with the token
   every_high_ = first.high;
 
@@ -42,11 +45,7 @@ WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
     // stored.
     const i32 row = tile::min(L::row(lane_, slot), rows_ - 1);
     const Row query = row_of(p_, item, row);
-    const Visible visible = visible_keys(p_, request_, query.token);
-    low_[slot] = tile::max(visible.low, kv_begin_);
-    high_[slot] = tile::min(visible.high, kv_end_);
-    position_[slot] = query.token + request_.kv_len - request_.q_len;
-    mask_bit_[slot] = i64{query.token} * request_.kv_len;
+    position_[slot] = query.token + request.kv_len - request.q_len;
     float scale = p_.sm_scale;
     if constexpr (config.head_scales) {
       if (p_.q_head_scale != nullptr) scale *= p_.q_head_scale[query.head];
@@ -60,10 +59,10 @@ WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
   });
   tile::map(output_, output_extent(), [](Element, int) { return Traits::splat(0.f); });
 
-  const i64 bytes = size_of(p_.q_dtype);
-  const char* q = static_cast<const char*>(p_.q) + request_.q_begin * p_.q_stride_token * bytes;
+  const i64 bytes = bytes_of(p_.q_dtype);
+  const char* q = static_cast<const char*>(p_.q) + request.q_begin * p_.q_stride_token * bytes;
   Arch::load_left(
-      query_, p_.q_dtype, rows_, p_.head_dim_qk, lane_,
+      query_, shared_.query, p_.q_dtype, rows_, p_.head_dim_qk, lane_,
       [&](i32 row) {
         const Row query = row_of(p_, item, row);
         return static_cast<const void*>(
@@ -74,7 +73,7 @@ WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
           if (p_.rope_frequency == nullptr) return;
           const i32 token = row_of(p_, item, row).token;
           rotate_half_split<Arch>(values, p_.head_dim_qk, p_.rope_frequency,
-                                  token + request_.kv_len - request_.q_len);
+                                  token + request.kv_len - request.q_len);
         }
       });
 }
@@ -121,11 +120,15 @@ WF_DEVICE void Steps<Arch, config>::mask_interval(i32 i) {
     return;  // every row sees the whole tile
   }
   const Element minus_infinity = Traits::splat(-tile::infinity);
-  tile::map_columns(scores_, score_extent(i), lane_, [&](Element x, int slot, int column) {
-    const auto key = Traits::iota() + (begin + column);
-    const auto keep = tile::both(tile::less(key, Traits::splat_int(high_[slot])),
-                                 tile::less_equal(Traits::splat_int(low_[slot]), key));
-    return tile::select(keep, x, minus_infinity);
+  const tile::Extent extent = score_extent(i);
+  tile::for_slots<typename Scores::Layout>(extent, [&](int slot) {
+    const Visible visible = visible_at(p_, position_[slot], kv_end_);
+    tile::map_row_columns(scores_, slot, extent, lane_, [&](Element x, int column) {
+      const auto key = Traits::iota() + (begin + column);
+      const auto keep = tile::both(tile::less(key, Traits::splat_int(visible.high)),
+                                   tile::less_equal(Traits::splat_int(visible.low), key));
+      return tile::select(keep, x, minus_infinity);
+    });
   });
 }
 
@@ -133,13 +136,12 @@ template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::mask_custom(i32 i) {
   if constexpr (config.custom_mask) {
     if (p_.custom_mask == nullptr) return;
-    const u8* mask = p_.custom_mask + request_.mask_begin;
+    const u8* mask = p_.custom_mask + request().mask_begin;
     const i32 begin = tile_begin(i);
     const Element minus_infinity = Traits::splat(-tile::infinity);
     tile::map_columns(scores_, score_extent(i), lane_, [&](Element x, int slot, int column) {
       const i32 count = tile::min(Traits::width, kv_end_ - begin - column);
-      const u32 bits =
-          count > 0 ? mask_bits(mask, mask_bit_[slot] + begin + column, count) : u32{0};
+      const u32 bits = count > 0 ? mask_bits(mask, mask_bit(slot) + begin + column, count) : u32{0};
       return tile::select(Arch::lanes_from_bits(bits), x, minus_infinity);
     });
   }
@@ -148,13 +150,13 @@ WF_DEVICE void Steps<Arch, config>::mask_custom(i32 i) {
 template <class Arch, Config config>
 WF_DEVICE bool Steps<Arch, config>::is_hidden(i32 i) const {
   if (!config.custom_mask || p_.custom_mask == nullptr) return false;
-  const u8* mask = p_.custom_mask + request_.mask_begin;
+  const u8* mask = p_.custom_mask + request().mask_begin;
   using L = typename Scores::Layout;
   for (int slot = 0; slot < L::active_slots(rows_); ++slot) {
-    if (slot > 0 && mask_bit_[slot] == mask_bit_[slot - 1]) continue;  // the same query token
+    if (slot > 0 && position_[slot] == position_[slot - 1]) continue;  // the same query token
     for (i32 column = 0; column < tile_count(i); column += 32) {
       const i32 count = tile::min(32, tile_count(i) - column);
-      if (mask_bits(mask, mask_bit_[slot] + tile_begin(i) + column, count) != 0) return false;
+      if (mask_bits(mask, mask_bit(slot) + tile_begin(i) + column, count) != 0) return false;
     }
   }
   return true;
@@ -188,7 +190,8 @@ WF_DEVICE void Steps<Arch, config>::softmax(i32 i) {
 /// values to the last bit; the LSE counts the weights before they are rounded.
 template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::round_weights(tile::Extent extent) {
-  tile::map(scores_, extent, [](Element x, int) { return Arch::round_weight(x); });
+  tile::map(scores_, extent,
+            [](Element x, int) { return Arch::template round_weight<config.operand>(x); });
   tile::for_slots<typename Scores::Layout>(extent, [&](int slot) {
     weight_sum_.e[slot] = tile::fma(weight_sum_.e[slot], Traits::splat(alpha_.e[slot]),
                                     tile::row_partial_sum(scores_, slot, extent));

@@ -51,7 +51,7 @@ WF_DEVICE void Steps<Arch, config>::store_rows(const WorkItem& item) {
     const Row query = row_of(p_, item, tile::min(row, rows_ - 1));
     const RowEnd end = end_row(slot, sink_of(p_, query.head));
     if (row >= rows_) return;
-    const i64 token = request_.q_begin + query.token;
+    const i64 token = request().q_begin + query.token;
     if (p_.lse != nullptr && L::col(lane_, 0) == 0) {
       p_.lse[token * p_.lse_stride_token + query.head * p_.lse_stride_head] = end.lse;
     }
@@ -85,53 +85,122 @@ WF_DEVICE void Steps<Arch, config>::store_partial(const WorkItem& item) {
   });
 }
 
-/// Merges the partial results of head `head` of a join's bundle into the output, part by part in
-/// the order of their keys. The team's lanes share the (row, column) pairs.
-template <class Arch>
-WF_DEVICE void merge_parts(const Params& p, const Join& join, i32 head) {
-  using Element = typename Arch::Element;
-  using Traits = tile::ElementTraits<Element>;
-  const Request request = p.requests[join.request];
-  WorkItem item;
-  item.kv_head = join.kv_head * p.heads_per_item + head;
-  item.row_begin = join.row_begin;
-  const float v_scale = value_scale(p, item.kv_head);
-  const i64 part_rows = i64{join.row_count} * p.heads_per_item;
-  const i64 first = i64{join.partial} * p.heads_per_item + i64{head} * join.row_count;
-  const i32 columns = (p.head_dim_vo + Traits::width - 1) / Traits::width;
-  char* out = static_cast<char*>(p.o);
-  for (i32 place = Arch::Wave::lane(); place < join.row_count * columns;
-       place += Arch::team_lanes) {
-    const i32 row = place / columns;
-    const i32 column = (place - row * columns) * Traits::width;
-    const Row query = row_of(p, item, row);
-    const i64 token = request.q_begin + query.token;
-    const float* lse = p.partial_lse + first + row;
-    float top = sink_of(p, query.head);
-    for (i32 part = 0; part < join.parts; ++part) {
-      top = tile::max(top, Arch::load_shared_result(lse + part * part_rows));
+/// The parts of one head of a join: row r of part i is partial row first + i * stride + r.
+struct Parts {
+  WorkItem item;  // head and rows
+  i64 first;
+  i64 stride;
+  i32 count;
+};
+
+WF_DEVICE Parts parts_of(const Params& p, const Join& join, i32 head) {
+  Parts parts;
+  parts.item.request = join.request;
+  parts.item.kv_head = join.kv_head * p.heads_per_item + head;
+  parts.item.row_begin = join.row_begin;
+  parts.item.row_count = join.row_count;
+  parts.first = i64{join.partial} * p.heads_per_item + i64{head} * join.row_count;
+  parts.stride = i64{join.row_count} * p.heads_per_item;
+  parts.count = join.parts;
+  return parts;
+}
+
+/// Calls f(part, LSE of `row` in that part) in order. Several loads are on their way at a time.
+template <class Arch, class F>
+WF_DEVICE void for_part_lse(const Params& p, const Parts& parts, i32 row, F&& f) {
+  constexpr i32 together = 8;
+  const float* lse = p.partial_lse + parts.first + row;
+  for (i32 part = 0; part < parts.count; part += together) {
+    float values[together];
+    WF_UNROLL
+    for (i32 i = 0; i < together; ++i) {
+      if (part + i < parts.count) {
+        values[i] = Arch::load_shared_result(lse + (part + i) * parts.stride);
+      }
     }
-    if (top == -tile::infinity) top = 0.f;  // empty parts weigh exp2(-inf), parts with NaN are NaN
-    Element sum = Traits::splat(0.f);
-    float total = Arch::exp2(sink_of(p, query.head) - top);
-    for (i32 part = 0; part < join.parts; ++part) {
-      const i64 at = first + part * part_rows + row;
-      const float weight = Arch::exp2(Arch::load_shared_result(p.partial_lse + at) - top);
-      total += weight;
-      sum =
-          tile::fma(Traits::splat(weight),
-                    Arch::load_first(p.partial_o + at * p.head_dim_vo, column, p.head_dim_vo), sum);
-    }
-    const float factor = total == 0.f ? 0.f : v_scale / total;
-    Arch::with_output_dtype(p.o_dtype, [&]<DType dtype>() {
-      char* to = out + (token * p.o_stride_token + query.head * p.o_stride_head) * size_of(dtype);
-      Arch::template store<dtype>(to, column, p.head_dim_vo, sum * Traits::splat(factor));
-    });
-    if (p.lse != nullptr && column == 0) {
-      p.lse[token * p.lse_stride_token + query.head * p.lse_stride_head] =
-          total == 0.f ? -tile::infinity : top + Arch::log2(total);
+    WF_UNROLL
+    for (i32 i = 0; i < together; ++i) {
+      if (part + i < parts.count) f(part + i, values[i]);
     }
   }
+}
+
+/// Writes the joint LSEs, and the weight of each part in the output over its own LSE.
+template <class Arch>
+WF_DEVICE void weigh_parts(const Params& p, const Parts& parts) {
+  const float v_scale = value_scale(p, parts.item.kv_head);
+  const i64 q_begin = p.requests[parts.item.request].q_begin;
+  for (i32 row = Arch::Wave::lane(); row < parts.item.row_count; row += Arch::team_lanes) {
+    const Row query = row_of(p, parts.item, row);
+    const float sink = sink_of(p, query.head);
+    float top = sink;
+    for_part_lse<Arch>(p, parts, row, [&](i32, float lse) { top = tile::max(top, lse); });
+    if (top == -tile::infinity) top = 0.f;  // empty parts weigh exp2(-inf), parts with NaN are NaN
+    float total = Arch::exp2(sink - top);
+    for_part_lse<Arch>(p, parts, row, [&](i32, float lse) { total += Arch::exp2(lse - top); });
+    const float factor = total == 0.f ? 0.f : v_scale / total;
+    float* weights = p.partial_lse + parts.first + row;
+    for_part_lse<Arch>(p, parts, row, [&](i32 part, float lse) {
+      weights[part * parts.stride] = Arch::exp2(lse - top) * factor;
+    });
+    if (p.lse == nullptr) continue;
+    const i64 token = q_begin + query.token;
+    p.lse[token * p.lse_stride_token + query.head * p.lse_stride_head] =
+        total == 0.f ? -tile::infinity : top + Arch::log2(total);
+  }
+}
+
+/// Adds up the weighted parts. The team's lanes share the (row, columns) places, several at a time.
+template <class Arch>
+WF_DEVICE void add_parts(const Params& p, const Parts& parts) {
+  using Wide = typename Arch::Wide;
+  using Traits = tile::ElementTraits<Wide>;
+  constexpr i32 together = 4;
+  const i32 columns = (p.head_dim_vo + Traits::width - 1) / Traits::width;
+  const i32 places = parts.item.row_count * columns;
+  const i64 q_begin = p.requests[parts.item.request].q_begin;
+  for (i32 first = Arch::Wave::lane(); first < places; first += together * Arch::team_lanes) {
+    Wide sum[together];
+    i32 row[together], column[together];
+    WF_UNROLL
+    for (i32 i = 0; i < together; ++i) {
+      // Places behind the end repeat the last one and are not stored.
+      const i32 place = tile::min(first + i * Arch::team_lanes, places - 1);
+      row[i] = place / columns;
+      column[i] = (place - row[i] * columns) * Traits::width;
+      sum[i] = Traits::splat(0.f);
+    }
+    for (i32 part = 0; part < parts.count; ++part) {
+      WF_UNROLL
+      for (i32 i = 0; i < together; ++i) {
+        const i64 at = parts.first + part * parts.stride + row[i];
+        const float weight = Arch::load_shared_result(p.partial_lse + at);
+        const Wide value =
+            Arch::load_first(p.partial_o + at * p.head_dim_vo, column[i], p.head_dim_vo);
+        sum[i] = tile::fma(Traits::splat(weight), value, sum[i]);
+      }
+    }
+    WF_UNROLL
+    for (i32 i = 0; i < together; ++i) {
+      if (first + i * Arch::team_lanes >= places) continue;
+      const Row query = row_of(p, parts.item, row[i]);
+      const i64 at = (q_begin + query.token) * p.o_stride_token + query.head * p.o_stride_head;
+      Arch::with_output_dtype(p.o_dtype, [&]<DType dtype>() {
+        char* to = static_cast<char*>(p.o) + at * size_of(dtype);
+        Arch::template store<dtype>(to, column[i], p.head_dim_vo, sum[i]);
+      });
+    }
+  }
+}
+
+/// Merges the partial results of head `head` of a join's bundle into the output, part by part in
+/// the order of their keys.
+template <class Arch>
+WF_DEVICE void merge_parts(const Params& p, const Join& join, i32 head) {
+  const Parts parts = parts_of(p, join, head);
+  weigh_parts<Arch>(p, parts);
+  Arch::team_sync();
+  add_parts<Arch>(p, parts);
 }
 
 WF_NAMESPACE_END

@@ -1,9 +1,10 @@
-// Every lane of the team loads and computes; tile i + 1 is on its way while tile i is computed.
+// Every lane of the team loads and computes; the next `ahead` tiles are on their way while tile i
+// is computed.
 //
-//   stage   | load in flight       | compute
+//   stage   | last load in flight  | compute
 //   --------|----------------------|-------------------------------
-//   i       | K(i+1)               | scores(i), softmax(i), rescale
-//   i       | K(i+1), V(i+1)       | accumulate(i)
+//   i       | K(i+ahead)           | scores(i), softmax(i), rescale
+//   i       | V(i+ahead)           | accumulate(i)
 //
 // With one stage the next tile may be fetched (registers, cache) before `end` places it.
 #pragma once
@@ -17,21 +18,22 @@ struct InOrder {
   WF_DEVICE static void run(Steps& steps, const Item& item) {
     steps.begin_item(item);
     const i32 tiles = steps.tiles();
-    if (tiles > 0) {
-      steps.load_k_begin(0);
-      steps.load_v_begin(0);
+    // Behind the last tile loads are empty, so that completions count alike.
+    WF_UNROLL
+    for (i32 i = 0; i < Steps::ahead; ++i) {
+      steps.load_k_begin(i);
+      steps.load_v_begin(i);
     }
     for (i32 i = 0; i < tiles; ++i) {
       steps.load_k_end(i);
       steps.scores_begin(i);
-      steps.load_k_begin(
-          i + 1);  // behind the last tile: an empty load, so that completions count alike
+      steps.load_k_begin(i + Steps::ahead);
       steps.scores_end();
       steps.softmax(i);
       steps.rescale();
       steps.load_v_end(i);
       steps.accumulate_begin(i);
-      steps.load_v_begin(i + 1);
+      steps.load_v_begin(i + Steps::ahead);
       steps.accumulate_end();
     }
     steps.finish(item);

@@ -58,18 +58,24 @@ WF_DEVICE void map(Fragment& a, Extent extent, F&& f) {
   });
 }
 
+/// element = f(element, column of its first value) for those of one row slot.
+template <class Fragment, class F>
+WF_DEVICE void map_row_columns(Fragment& a, int slot, Extent extent, int lane, F&& f) {
+  using L = typename Fragment::Layout;
+  WF_UNROLL
+  for (int j = 0; j < L::active_per_slot(extent.cols); ++j) {
+    auto& element = a.e[L::index(slot, j)];
+    element = f(element, L::col(lane, j));
+  }
+}
+
 /// element = f(element, slot, column of its first value).
 template <class Fragment, class F>
 WF_DEVICE void map_columns(Fragment& a, Extent extent, int lane, F&& f) {
-  using L = typename Fragment::Layout;
-  WF_UNROLL
-  for (int slot = 0; slot < L::active_slots(extent.rows); ++slot) {
-    WF_UNROLL
-    for (int j = 0; j < L::active_per_slot(extent.cols); ++j) {
-      auto& element = a.e[L::index(slot, j)];
-      element = f(element, slot, L::col(lane, j));
-    }
-  }
+  for_slots<typename Fragment::Layout>(extent, [&](int slot) {
+    map_row_columns(a, slot, extent, lane,
+                    [&](auto element, int column) { return f(element, slot, column); });
+  });
 }
 
 /// Calls f(element, slot, column of its first value) and changes nothing.

@@ -8,6 +8,7 @@ WF_NAMESPACE_BEGIN(tile)
 /// What gfx942 and gfx950 share of the contract in concepts.h.
 struct CdnaCommon {
   using Element = float;
+  using Wide = float;
   using Wave = CdnaWave;
   static constexpr int team_lanes = CdnaWave::team;
   static constexpr int block_threads = team_lanes;
@@ -47,6 +48,8 @@ struct CdnaCommon {
   WF_DEVICE static float load_first(const float* row, int column, int) {
     return load_shared_result(row + column);
   }
+  /// What the team's lanes have written is visible to the others.
+  WF_DEVICE static void team_sync() { isa::barrier(); }
   /// Partial results come from other compute units, whose writes the L1 does not see.
   WF_DEVICE static float load_shared_result(const float* p) {
     return __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

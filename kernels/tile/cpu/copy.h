@@ -73,7 +73,7 @@ template <int rows, int cols, class Source, class Transform>
 inline void stage_rows(PanelTile<rows, cols>& tile, const Source& source, i32 first, i32 count,
                        bool transforms, Transform&& transform) {
   constexpr int panel = PanelTile<rows, cols>::panel;
-  const int dims = source.dims[0] + (source.segments > 1 ? source.dims[1] : 0);
+  const int dims = source.columns();
   alignas(64) float strip[vec_width][cols];
   for (int begin = 0; begin < round_up_to_panel<panel>(count); begin += vec_width) {
     const i32 valid = max(0, min(vec_width, count - begin));

@@ -15,7 +15,9 @@ struct Cpu {
   using Element = Vec;
   using Wave = CpuWave;
   struct Tail {};
+  using Wide = Vec;  // what a lane loads with one instruction
   static constexpr int team_lanes = 1;
+  WF_DEVICE static void team_sync() {}
 
   template <int rows, int cols>
   using Accumulator = Fragment<Vec, RowMajorLayout<rows, cols>>;
@@ -46,18 +48,24 @@ struct Cpu {
   using KTile = typename Tiles<config>::K;
   template <auto config>
   using VTile = typename Tiles<config>::V;
+  struct NoQueryTile {};  // queries stay with the operand
+  template <auto>
+  using QueryTile = NoQueryTile;
   struct NoSlot {};
-  struct NoPending {};
+  struct NoPending {
+    WF_DEVICE NoPending& k() { return *this; }
+    WF_DEVICE NoPending& v() { return *this; }
+  };
   template <int>
   struct Barriers {
     WF_DEVICE NoSlot k_slot(i32) { return {}; }
     WF_DEVICE NoSlot v_slot(i32) { return {}; }
   };
-  template <class>
+  template <class, class, class>
   using Pending = NoPending;
 
   WF_DEVICE static bool computes() { return true; }
-  WF_DEVICE static void begin_item() {}
+  WF_DEVICE static void begin_item(NoPending&) {}
 
   // ---- loads
 
@@ -77,7 +85,7 @@ struct Cpu {
     stage_rows(tile, source, first, count, transforms, transform);
   }
   template <class Operand, class Address, class Transform>
-  WF_DEVICE static void load_left(Operand& to, DType dtype, i32 rows, i32 dims, int,
+  WF_DEVICE static void load_left(Operand& to, NoQueryTile&, DType dtype, i32 rows, i32 dims, int,
                                   Address&& address, Transform&& transform) {
     with_float_dtype(dtype, [&]<DType d>() {
       for (i32 row = 0; row < rows; ++row) widen_row<d>(to.data[row], address(row), dims);

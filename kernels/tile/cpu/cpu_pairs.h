@@ -22,8 +22,8 @@ struct CpuPairs : Cpu {
     stage_rows(tile, source, first, count, transforms, transform);
   }
   template <int rows_, int cols_, class Address, class Transform>
-  WF_DEVICE static void load_left(PairOperand<rows_, cols_>& to, DType, i32 rows, i32 dims, int,
-                                  Address&& address, Transform&& transform) {
+  WF_DEVICE static void load_left(PairOperand<rows_, cols_>& to, NoQueryTile&, DType, i32 rows,
+                                  i32 dims, int, Address&& address, Transform&& transform) {
     alignas(64) float row[cols_];
     for (i32 i = 0; i < rows; ++i) {
       widen_row<DType::bf16>(row, address(i), dims);
@@ -58,7 +58,10 @@ struct CpuPairs : Cpu {
     }
   }
   static constexpr bool rounds_weights = true;
-  WF_DEVICE static Vec round_weight(Vec a) { return from_bits(round_to_bf16(a) << 16); }
+  template <DType>
+  WF_DEVICE static Vec round_weight(Vec a) {
+    return from_bits(round_to_bf16(a) << 16);
+  }
 
   template <class Output, class Weights, int kv, int dims>
   static void add_non_finite(Output& c, const Weights& a, PairRowTile<kv, dims>& b, Extent extent,

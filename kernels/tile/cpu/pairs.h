@@ -50,7 +50,7 @@ WF_DEVICE void narrow_to_pairs(u32* to, const float* from, int size) {
 template <int cols, class Source, class Transform>
 WF_DEVICE void pair_rows(u32 (*to)[cols / 2], const Source& source, i32 first, i32 count,
                          bool transforms, Transform&& transform) {
-  const int dims = source.dims[0] + (source.segments > 1 ? source.dims[1] : 0);
+  const int dims = source.columns();
   alignas(64) float row[1][cols];
   for (i32 i = 0; i < count; ++i) {
     widen_rows<DType::bf16>(row, source, first + i, 1);
@@ -63,7 +63,7 @@ template <int rows, int cols, class Source, class Transform>
 inline void stage_rows(PairPanelTile<rows, cols>& tile, const Source& source, i32 first, i32 count,
                        bool transforms, Transform&& transform) {
   constexpr int panel = PairPanelTile<rows, cols>::panel;
-  const int dims = source.dims[0] + (source.segments > 1 ? source.dims[1] : 0);
+  const int dims = source.columns();
   alignas(64) u32 strip[vec_width][cols / 2] = {};
   for (int begin = 0; begin < round_up_to_panel<panel>(count); begin += vec_width) {
     const i32 valid = max(0, min(vec_width, count - begin));

@@ -22,12 +22,23 @@ struct Gfx942 : CdnaCommon {
   using KTile = PaddedTile<config.operand, config.tile_kv, config.head_dim_qk>;
   template <auto config>
   using VTile = TransposedTile<config.operand, config.tile_kv, config.head_dim_vo>;
+  struct NoQueryTile {};  // queries stay in registers
+  template <auto>
+  using QueryTile = NoQueryTile;
   template <int stages>
   using Barriers = NoBarriers<stages>;
-  template <class Tile>
-  using Pending = PendingTile<Tile>;
+  template <class KTile, class VTile, class>
+  struct Pending {
+    PendingTile<KTile> k_;
+    PendingTile<VTile> v_;
+    WF_DEVICE PendingTile<KTile>& k() { return k_; }
+    WF_DEVICE PendingTile<VTile>& v() { return v_; }
+  };
 
-  WF_DEVICE static void begin_item() {}
+  template <class Barriers>
+  WF_DEVICE static void init(Barriers&) {}
+  template <class Pending>
+  WF_DEVICE static void begin_item(Pending&) {}
 
   template <class Tile, class Source>
   WF_DEVICE static void load_begin(Tile&, PendingTile<Tile>& pending, NoSlot, const Source& source,
@@ -44,7 +55,7 @@ struct Gfx942 : CdnaCommon {
     isa::barrier();
   }
   template <class Operand, class Address, class Transform>
-  WF_DEVICE static void load_left(Operand& to, DType, i32 rows, i32 dims, int lane,
+  WF_DEVICE static void load_left(Operand& to, NoQueryTile&, DType, i32 rows, i32 dims, int lane,
                                   Address&& address, Transform&&) {
     load_left_operand(to, rows, dims, lane, address);
   }

@@ -9,17 +9,14 @@ WF_NAMESPACE_BEGIN(tile)
 /// Asks for rows [first, first + count) of the source; what lies behind the end is zero.
 template <class Tile, class Source>
 WF_DEVICE void fetch_rows(PendingTile<Tile>& pending, const Source& source, i32 first, i32 count) {
-  const i32 dims = source.dims[0] + (source.segments > 1 ? source.dims[1] : 0);
+  const i32 dims = source.columns();
   WF_UNROLL
   for (int i = 0; i < PendingTile<Tile>::per_lane; ++i) {
     const int place = i * CdnaWave::team + CdnaWave::lane();
     const int row = place / Tile::chunks;
     i32 column = place % Tile::chunks * Tile::chunk_elements;
     if (row < count && column < dims) {
-      const bool second = source.segments > 1 && column >= source.dims[0];
-      if (second) column -= source.dims[0];
-      const void* from =
-          second ? source.segment[1].address(first + row) : source.segment[0].address(first + row);
+      const void* from = source.segment[source.segment_of(column)].address(first + row);
       pending.chunk[i] = *reinterpret_cast<const Chunk*>(static_cast<const char*>(from) +
                                                          column * size_of(source.dtype));
     } else {

@@ -1,8 +1,9 @@
-// sm_80 as an architecture (concepts.h): four warps, mma.sync, cp.async. Every NVIDIA GPU from
-// there on can run it.
+// sm_80 as an architecture (concepts.h): mma.sync, cp.async, a team of one warp for every sixteen
+// rows. Every NVIDIA GPU from there on can run it.
 #pragma once
 
 #include "tile/sm80/copy.h"
+#include "tile/sm80/finite.h"
 #include "tile/sm80/grid.h"
 #include "tile/sm80/limits.h"
 #include "tile/sm80/mma.h"
@@ -10,50 +11,67 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
-struct Sm80 : NvidiaCommon {
+template <int warps>
+struct Sm80Team : NvidiaCommon<warps> {
+  using Common = NvidiaCommon<warps>;
+  using Common::team_lanes;
+  using Common::team_sync;
   struct Tail {};
   static constexpr int block_threads = team_lanes;
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, NvidiaAccumulatorLayout<rows, cols>>;
-  template <DType dtype, int rows, int cols>
-  using LeftOperand = NvidiaLeftOperand<dtype, rows, cols>;
+  /// Wide queries stay in shared memory: the output needs the registers.
+  template <DType dtype, int rows, int cols, bool wide = (cols > 128)>
+  using LeftOperand = Choose<wide, SharedLeftOperand<SwizzledTile<dtype, rows, cols>>,
+                             NvidiaLeftOperand<dtype, rows, cols>>;
   template <DType dtype, int rows, int cols>
   using WeightOperand = NvidiaLeftOperand<dtype, rows, cols>;
   template <auto config>
   using KTile = SwizzledTile<config.operand, config.tile_kv, config.head_dim_qk>;
   template <auto config>
   using VTile = SwizzledTile<config.operand, config.tile_kv, config.head_dim_vo>;
+  template <auto config>
+  using QueryTile =
+      typename LeftOperand<config.operand, config.tile_rows, config.head_dim_qk>::Storage;
   template <int stages>
   using Barriers = NoBarriers<stages>;
-  template <class>
-  using Pending = NoPending;
+  template <class, class, class Place>
+  using Pending = NextPlace<Place>;
 
   WF_DEVICE static bool computes() { return true; }
+  template <class Barriers>
+  WF_DEVICE static void init(Barriers&) {}
 
   /// All lanes are done with the tiles of the item before.
-  WF_DEVICE static void begin_item() {
+  template <class Place>
+  WF_DEVICE static void begin_item(NextPlace<Place>& next) {
+    next.first = -1;
     isa::copy_async_wait<0>();
     team_sync();
   }
 
-  template <class Tile, class Source>
-  WF_DEVICE static void load_begin(Tile& tile, NoPending&, NoSlot, const Source& source,
-                                   const Tail&, int, i32 first, i32 count) {
-    if (count > 0) copy_rows_async<team_lanes>(tile, source, first, count, Wave::lane());
+  template <class Tile, class Place, int stages, class Source>
+  WF_DEVICE static void load_begin(Tile& tile, NextPlace<Place>& next, GroupSlot<stages>,
+                                   const Source& source, const Tail&, int which, i32 first,
+                                   i32 count) {
+    if (count > 0) {
+      look_up<warps, Tile::rows>(next, source, first, count);
+      copy_rows_async<warps>(tile, next.place, source, count);
+      if (which == 1) look_up<warps, Tile::rows>(next, source, first + Tile::rows, Tile::rows);
+    }
     isa::copy_async_commit();
   }
-  /// K and V alternate in the order of their groups: when tile i of one is awaited, exactly one
-  /// younger group of the other is in flight.
-  template <class Tile, class Source, class Transform>
-  WF_DEVICE static void load_end(Tile&, NoPending&, NoSlot, const Source&, i32, i32, bool,
-                                 Transform&&) {
-    isa::copy_async_wait<1>();
+  template <class Tile, class Place, int stages, class Source, class Transform>
+  WF_DEVICE static void load_end(Tile&, NextPlace<Place>&, GroupSlot<stages>, const Source&, i32,
+                                 i32, bool, Transform&&) {
+    isa::copy_async_wait<GroupSlot<stages>::younger>();
     team_sync();
   }
   template <class Operand, class Address, class Transform>
-  WF_DEVICE static void load_left(Operand& to, DType, i32 rows, i32 dims, int lane,
-                                  Address&& address, Transform&&) {
+  WF_DEVICE static void load_left(Operand& to, typename Operand::Storage& storage, DType, i32 rows,
+                                  i32 dims, int lane, Address&& address, Transform&&) {
+    to.bind(storage);
     load_left_operand(to, rows, dims, lane, address);
   }
 
@@ -66,6 +84,10 @@ struct Sm80 : NvidiaCommon {
   WF_DEVICE static void multiply_ab_begin(Output& c, const Weights& a, const Tile& b, Extent, int) {
     mma_ab(c, a, b);
   }
+  template <class Output, class Weights, class Tile>
+  WF_DEVICE static void add_non_finite(Output& c, const Weights& a, Tile& b, Extent, int) {
+    take_non_finite(c, a, b, [] { team_sync(); });
+  }
   template <class Accumulator>
   WF_DEVICE static void multiply_end(Accumulator&) {}
   template <class Weights, class Scores>
@@ -73,5 +95,7 @@ struct Sm80 : NvidiaCommon {
     relayout(weights, scores);
   }
 };
+
+using Sm80 = Sm80Team<4>;
 
 WF_NAMESPACE_END

@@ -1,4 +1,5 @@
-// Rows from global memory into swizzled tiles by cp.async, one group a tile.
+// Rows from global memory into swizzled tiles by cp.async, one group a tile. A warp takes rows that
+// follow each other: each lane looks up where one of them lies, then all lanes copy them.
 #pragma once
 
 #include "tile/sm80/shared.h"
@@ -6,29 +7,71 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
-/// `lanes` threads, numbered `lane`, ask for rows [first, first + count) of the source; rows behind
-/// the end and columns behind the last dimension become zero.
-template <int lanes, class Tile, class Source>
-WF_DEVICE void copy_rows_async(Tile& tile, const Source& source, i32 first, i32 count, int lane) {
-  const u32 base = isa::shared_address(tile.bytes);
-  const i32 dims = source.dims[0] + (source.segments > 1 ? source.dims[1] : 0);
-  WF_UNROLL
-  for (int place = lane; place < Tile::rows * Tile::chunks; place += lanes) {
-    const int row = place / Tile::chunks;
-    const int chunk = place % Tile::chunks;
-    i32 column = chunk * Tile::chunk_elements;
-    const bool valid = row < count && column < dims;
-    // An invalid chunk reads nothing, but its address must be one: row `first` is always there.
-    const i32 at = valid ? first + row : first;
-    if (!valid) column = 0;
-    const bool second = source.segments > 1 && column >= source.dims[0];
-    if (second) column -= source.dims[0];
-    const void* row_address =
-        second ? source.segment[1].address(at) : source.segment[0].address(at);
-    const char* from = static_cast<const char*>(row_address);
-    isa::copy_async_16(base + Tile::offset(row, chunk), from + column * size_of(source.dtype),
-                       valid);
+/// Copies the `rows` rows from `row` on of a tile; lane l holds the place of row + l. Rows from
+/// `count` on and columns behind the last dimension become zero.
+template <int rows, class Tile, class Source>
+WF_DEVICE void copy_row_group(Tile& tile, const Source& source, typename Source::Place place,
+                              int row, i32 count) {
+  constexpr int step = 32 / Tile::chunks;  // rows that the lanes copy together
+  static_assert(rows <= 32 && step > 0 && rows % step == 0);
+  static_assert(is_movable<Tile, step, Tile::chunks>());
+  const int lane = isa::thread() % 32;
+  const int lane_row = lane / Tile::chunks;
+  const u32 to = isa::shared_address(tile.bytes) +
+                 static_cast<u32>(Tile::offset(lane_row, lane % Tile::chunks)) +
+                 static_cast<u32>(Tile::offset(row, 0));
+  i32 column = lane % Tile::chunks * Tile::chunk_elements;
+  const i32 valid_rows = column < source.columns() ? count - row - lane_row : 0;
+  const int segment = source.segment_of(column);
+  const i64 offset = source.segment[0].offset(place);
+  i64 second_offset = 0;
+  if constexpr (Source::most_segments > 1) {
+    if (source.segments > 1) second_offset = source.segment[1].offset(place);
   }
+  WF_UNROLL
+  for (int pass = 0; pass < rows; pass += step) {
+    const char* from = source.segment[0].base + isa::shuffle(offset, pass + lane_row);
+    if constexpr (Source::most_segments > 1) {
+      const i64 second = isa::shuffle(second_offset, pass + lane_row);
+      if (segment == 1) from = source.segment[1].base + second;
+    }
+    isa::copy_async_16(Tile::moved(to, pass, 0), from + column * size_of(Tile::dtype),
+                       pass < valid_rows);  // else nothing is read
+  }
+}
+
+/// Where the row lies that this lane looks up, of the tile that begins at row `first`. K and V ask
+/// alike; the tile after is looked up early, since its copy would otherwise wait for the page
+/// table.
+template <class Place>
+struct NextPlace {
+  i32 first = -1;
+  Place place;
+  WF_DEVICE NextPlace& k() { return *this; }
+  WF_DEVICE NextPlace& v() { return *this; }
+};
+
+/// A warp looks up, and copies, `rows_of_warp` rows that follow each other.
+template <int warps, int rows>
+inline constexpr int rows_of_warp = rows / warps;
+
+/// Rows behind `count` stand for the last one.
+template <int warps, int rows, class Place, class Source>
+WF_DEVICE void look_up(NextPlace<Place>& next, const Source& source, i32 first, i32 count) {
+  constexpr int each = rows_of_warp<warps, rows>;
+  if (next.first == first) return;
+  const int row = isa::thread() / 32 * each + isa::thread() % 32 % each;
+  next.first = first;
+  next.place = source.segment[0].place(first + min(row, count - 1));
+}
+
+/// The warps of the team ask for a tile's first `count` rows, each for its part.
+template <int warps, class Tile, class Source>
+WF_DEVICE void copy_rows_async(Tile& tile, typename Source::Place place, const Source& source,
+                               i32 count) {
+  constexpr int each = rows_of_warp<warps, Tile::rows>;
+  static_assert(each % 8 == 0);
+  copy_row_group<each>(tile, source, place, isa::thread() / 32 * each, count);
 }
 
 WF_NAMESPACE_END

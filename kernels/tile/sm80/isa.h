@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tile/element.h"
+#include "tile/several.h"
 #include "wavefire/dtype.h"
 
 WF_NAMESPACE_BEGIN(tile)
@@ -17,6 +18,12 @@ WF_DEVICE int thread() {
   asm("mov.u32 %0, %%tid.x;" : "=r"(x));
   return x;
 }
+/// The same, read anew: compilers cannot compute ahead of a loop what depends on it.
+WF_DEVICE int thread_anew() {
+  int x;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+  return x;
+}
 WF_DEVICE int block() {
   int x;
   asm("mov.u32 %0, %%ctaid.x;" : "=r"(x));
@@ -28,6 +35,32 @@ WF_DEVICE float shuffle_xor(float a, int mask) {
   asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(r) : "f"(a), "r"(mask));
   return r;
 }
+
+/// `a` of lane `lane` of the warp.
+WF_DEVICE i64 shuffle(i64 a, int lane) {
+  u32 low, high;
+  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;"
+               : "=r"(low)
+               : "r"(static_cast<u32>(a)), "r"(lane));
+  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;"
+               : "=r"(high)
+               : "r"(static_cast<u32>(a >> 32)), "r"(lane));
+  return static_cast<i64>(static_cast<u64>(high) << 32 | low);
+}
+/// Bit i: lane i of the warp has `condition`.
+WF_DEVICE u32 ballot(bool condition) {
+  u32 r;
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "setp.ne.u32 p, %1, 0;\n"
+      "vote.sync.ballot.b32 %0, p, 0xffffffff;\n"
+      "}\n"
+      : "=r"(r)
+      : "r"(static_cast<u32>(condition)));
+  return r;
+}
+WF_DEVICE void warp_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
 
 template <int id, int threads>
 WF_DEVICE void barrier() {
@@ -63,6 +96,15 @@ WF_DEVICE i32 add_device(i32* p, i32 a) {
 WF_DEVICE float load_coherent(const float* p) {
   float r;
   asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(r) : "l"(p) : "memory");
+  return r;
+}
+
+WF_DEVICE Floats<4> load_coherent_4(const float* p) {
+  Floats<4> r;
+  asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(r.e[0]), "=f"(r.e[1]), "=f"(r.e[2]), "=f"(r.e[3])
+               : "l"(p)
+               : "memory");
   return r;
 }
 
@@ -119,9 +161,33 @@ WF_DEVICE u32 pack(float low, float high) {
   return r;
 }
 
+/// Half `half` (0: low) of a pair of f16 or bf16.
+template <DType dtype>
+WF_DEVICE float unpack(u32 pair, int half) {
+  if constexpr (dtype == DType::bf16) {
+    return __builtin_bit_cast(float, half == 0 ? pair << 16 : pair & 0xffff0000u);
+  } else {
+    const u16 bits = static_cast<u16>(half == 0 ? pair : pair >> 16);
+    float r;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(bits));
+    return r;
+  }
+}
+
+/// `a` as it is after a round trip through `dtype`, f16 or bf16.
+template <DType dtype>
+WF_DEVICE float round_to(float a) {
+  return unpack<dtype>(pack<dtype>(0.f, a), 1);
+}
+
 WF_DEVICE float exp2(float a) {
   float r;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
+  return r;
+}
+WF_DEVICE float reciprocal(float a) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
   return r;
 }
 WF_DEVICE float log2(float a) {

@@ -7,16 +7,60 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
-/// Left operand of m16n8k16 and wgmma.m64k16: lane l of a warp holds, of each group of 16 columns,
-/// the pairs 2 (l % 4) + {0, 8} of the rows l / 4 and l / 4 + 8.
+/// A left operand in registers, NvidiaLeftLayout for each group of sixteen columns.
 template <DType dtype_, int rows_, int cols_>
 struct NvidiaLeftOperand {
   static constexpr DType dtype = dtype_;
   static constexpr int rows = rows_;
   static constexpr int cols = cols_;
-  static_assert(rows == 64 && cols % 16 == 0);
-  u32 r[cols / 16][4];
+  static_assert(rows % 16 == 0 && cols % 16 == 0);
+  struct Storage {};
+  u32 r[cols / 16][NvidiaLeftLayout::registers];
+
+  WF_DEVICE void bind(Storage&) {}
+  WF_DEVICE void set(int, int k, int i, u32 pair) { r[k][i] = pair; }
+  WF_DEVICE void get(int, int k, u32 (&to)[4]) const {
+    WF_UNROLL
+    for (int i = 0; i < 4; ++i) to[i] = r[k][i];
+  }
 };
+
+/// The same in a tile of shared memory. A warp writes and reads its own sixteen rows.
+template <class Tile>
+struct SharedLeftOperand {
+  using Storage = Tile;
+  static constexpr DType dtype = Tile::dtype;
+  static constexpr int rows = Tile::rows;
+  static constexpr int cols = Tile::cols;
+  Tile* tile;
+
+  WF_DEVICE void bind(Tile& storage) {
+    isa::warp_barrier();  // the queries before have been read
+    tile = &storage;
+  }
+  WF_DEVICE void set(int lane, int k, int i, u32 pair) {
+    using L = NvidiaLeftLayout;
+    const int column = k * 16 + L::col(lane, i);
+    u8* chunk = tile->bytes + Tile::offset(L::row(lane, i), column / Tile::chunk_elements);
+    *reinterpret_cast<u32*>(chunk + column % Tile::chunk_elements * size_of(dtype)) = pair;
+  }
+  WF_DEVICE void get(int lane, int k, u32 (&to)[4]) const {
+    const u32 base = isa::shared_address(tile->bytes) +
+                     static_cast<u32>(Tile::offset(lane / 32 * 16 + lane % 16, lane % 32 / 16));
+    isa::load_matrix_x4(to, Tile::moved(base, 0, k * 2));
+  }
+};
+
+template <bool first, class A, class B>
+struct ChooseType {
+  using Type = A;
+};
+template <class A, class B>
+struct ChooseType<false, A, B> {
+  using Type = B;
+};
+template <bool first, class A, class B>
+using Choose = typename ChooseType<first, A, B>::Type;
 
 /// Two accumulator groups of 8 columns are one operand group of 16: the registers match in place.
 template <class Operand, class Accumulator>
@@ -25,7 +69,7 @@ WF_DEVICE void relayout(Operand& to, const Accumulator& from) {
   for (int k = 0; k < Operand::cols / 16; ++k) {
     WF_UNROLL
     for (int i = 0; i < 4; ++i) {
-      const int at = k * 8 + i / 2 * 4 + i % 2 * 2;
+      const int at = k * 8 + NvidiaLeftLayout::accumulator_index(i);
       to.r[k][i] = isa::pack<Operand::dtype>(from.e[at], from.e[at + 1]);
     }
   }
@@ -34,18 +78,23 @@ WF_DEVICE void relayout(Operand& to, const Accumulator& from) {
 /// c = a b^T; b holds the columns of c as rows.
 template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void mma_abt(Accumulator& c, const Operand& a, const Tile& b) {
-  const u32 base = isa::shared_address(b.bytes);
+  static_assert(is_movable<Tile, 8, 4>());
   const int lane = isa::thread() % 32;
+  const u32 base =
+      isa::shared_address(b.bytes) + static_cast<u32>(Tile::offset(lane % 8, lane / 8));
   WF_UNROLL
-  for (int n = 0; n < Tile::rows / 8; ++n) {
-    float* d = c.e + n * 4;
-    d[0] = d[1] = d[2] = d[3] = 0.f;
+  for (float& x : c.e) x = 0.f;
+  WF_UNROLL
+  for (int k = 0; k < Operand::cols / 32; ++k) {
+    u32 left[2][4];
+    a.get(isa::thread(), k * 2, left[0]);
+    a.get(isa::thread(), k * 2 + 1, left[1]);
     WF_UNROLL
-    for (int k = 0; k < Operand::cols / 32; ++k) {
+    for (int n = 0; n < Tile::rows / 8; ++n) {
       u32 right[4];
-      isa::load_matrix_x4(right, base + Tile::offset(n * 8 + lane % 8, k * 4 + lane / 8));
-      isa::mma_16x8x16<Operand::dtype>(d, a.r[k * 2], right[0], right[1]);
-      isa::mma_16x8x16<Operand::dtype>(d, a.r[k * 2 + 1], right[2], right[3]);
+      isa::load_matrix_x4(right, Tile::moved(base, n * 8, k * 4));
+      isa::mma_16x8x16<Operand::dtype>(c.e + n * 4, left[0], right[0], right[1]);
+      isa::mma_16x8x16<Operand::dtype>(c.e + n * 4, left[1], right[2], right[3]);
     }
   }
 }
@@ -53,15 +102,16 @@ WF_DEVICE void mma_abt(Accumulator& c, const Operand& a, const Tile& b) {
 /// c += a b.
 template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void mma_ab(Accumulator& c, const Operand& a, const Tile& b) {
-  const u32 base = isa::shared_address(b.bytes);
+  static_assert(is_movable<Tile, 16, 2>());
   const int lane = isa::thread() % 32;
+  const u32 base =
+      isa::shared_address(b.bytes) + static_cast<u32>(Tile::offset(lane % 16, lane / 16));
   WF_UNROLL
   for (int k = 0; k < Operand::cols / 16; ++k) {
     WF_UNROLL
     for (int n = 0; n < Tile::cols / 16; ++n) {
       u32 right[4];
-      const int row = k * 16 + lane / 8 % 2 * 8 + lane % 8;
-      isa::load_matrix_x4_transposed(right, base + Tile::offset(row, n * 2 + lane / 16));
+      isa::load_matrix_x4_transposed(right, Tile::moved(base, k * 16, n * 2));
       isa::mma_16x8x16<Operand::dtype>(c.e + n * 8, a.r[k], right[0], right[1]);
       isa::mma_16x8x16<Operand::dtype>(c.e + n * 8 + 4, a.r[k], right[2], right[3]);
     }
@@ -71,21 +121,23 @@ WF_DEVICE void mma_ab(Accumulator& c, const Operand& a, const Tile& b) {
 /// Rows of q from global memory into registers; columns behind the last dimension are zero.
 template <class Operand, class Address>
 WF_DEVICE void load_left_operand(Operand& to, i32 rows, i32 dims, int lane, Address&& address) {
-  const int row0 = lane / 32 * 16 + lane % 32 / 4;
+  using L = NvidiaLeftLayout;
+  const char* row[2];
   WF_UNROLL
-  for (int half = 0; half < 2; ++half) {
-    const char* row = static_cast<const char*>(address(min(row0 + 8 * half, rows - 1)));
+  for (int i = 0; i < 2; ++i) {
+    row[i] = static_cast<const char*>(address(min(L::row(lane, i), rows - 1)));
+  }
+  WF_UNROLL
+  for (int k = 0; k < Operand::cols / 16; ++k) {
     WF_UNROLL
-    for (int k = 0; k < Operand::cols / 16; ++k) {
-      WF_UNROLL
-      for (int pair = 0; pair < 2; ++pair) {
-        const int column = k * 16 + pair * 8 + lane % 4 * 2;
-        const bool valid = column < dims;
-        const u32 value = *reinterpret_cast<const u32*>(row + (valid ? column * 2 : 0));
-        to.r[k][pair * 2 + half] = valid ? value : 0;
-      }
+    for (int i = 0; i < L::registers; ++i) {
+      const int column = k * 16 + L::col(lane, i);
+      const bool valid = column < dims;
+      const u32 value = *reinterpret_cast<const u32*>(row[i % 2] + (valid ? column * 2 : 0));
+      to.set(lane, k, i, valid ? value : 0);
     }
   }
+  isa::warp_barrier();
 }
 
 WF_NAMESPACE_END

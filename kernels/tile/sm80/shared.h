@@ -6,8 +6,9 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
-template <DType dtype, int rows_, int cols_>
+template <DType dtype_, int rows_, int cols_>
 struct alignas(128) SwizzledTile {
+  static constexpr DType dtype = dtype_;
   static constexpr int rows = rows_;
   static constexpr int cols = cols_;
   static constexpr int chunk_elements = 16 / size_of(dtype);
@@ -20,7 +21,28 @@ struct alignas(128) SwizzledTile {
   static constexpr int offset(int row, int chunk) {
     return (row * chunks + (chunk ^ (row & 7))) * 16;
   }
+  /// The address `rows` rows and `columns` chunks behind the chunk at `address`: what differs
+  /// between lanes is computed once, the rest is constants. `rows` and `columns` share no bit with
+  /// the row and the chunk at `address` (of eight rows, and of eight chunks).
+  static constexpr u32 moved(u32 address, int rows, int columns) {
+    return (address ^ ((rows ^ columns) & 7) * 16) +
+           static_cast<u32>(rows * chunks + (columns & ~7)) * 16;
+  }
 };
+
+/// `moved` agrees with `offset` for moves by multiples of `rows` and `columns`, powers of two, from
+/// rows and chunks below these.
+template <class Tile, int rows, int columns>
+consteval bool is_movable() {
+  for (int row = 0; row < Tile::rows; ++row) {
+    for (int chunk = 0; chunk < Tile::chunks; ++chunk) {
+      const u32 from = static_cast<u32>(Tile::offset(row % rows, chunk % columns));
+      const u32 to = Tile::moved(from, row / rows * rows, chunk / columns * columns);
+      if (to != static_cast<u32>(Tile::offset(row, chunk))) return false;
+    }
+  }
+  return true;
+}
 
 /// Eight neighbouring rows of one chunk column cover all 32 banks.
 template <class Tile>
@@ -36,5 +58,6 @@ consteval bool is_conflict_free() {
 }
 static_assert(is_conflict_free<SwizzledTile<DType::bf16, 16, 64>>());
 static_assert(is_conflict_free<SwizzledTile<DType::bf16, 16, 128>>());
+static_assert(is_conflict_free<SwizzledTile<DType::bf16, 16, 256>>());
 
 WF_NAMESPACE_END

@@ -2,6 +2,7 @@
 // loads.
 #pragma once
 
+#include "tile/sm80/finite.h"
 #include "tile/sm90/copy.h"
 #include "tile/sm90/grid.h"
 #include "tile/sm90/limits.h"
@@ -10,7 +11,7 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
-struct Sm90 : NvidiaCommon {
+struct Sm90 : NvidiaCommon<4> {
   using Tail = KvTensorMaps;
   static constexpr int loaders = 32;  // the lanes behind the team
   static constexpr int block_threads = team_lanes + loaders;
@@ -29,10 +30,16 @@ struct Sm90 : NvidiaCommon {
   struct VTile : SliceTile<config.operand, config.tile_kv, config.head_dim_vo> {
     static constexpr bool tensor_maps = config.tensor_maps;
   };
+  struct NoQueryTile {};  // queries stay in registers
+  template <auto>
+  using QueryTile = NoQueryTile;
   template <int stages>
   using Barriers = StageBarriers<stages>;
-  struct NoPending {};
-  template <class>
+  struct NoPending {
+    WF_DEVICE NoPending& k() { return *this; }
+    WF_DEVICE NoPending& v() { return *this; }
+  };
+  template <class, class, class>
   using Pending = NoPending;
 
   WF_DEVICE static bool computes() { return isa::thread() < team_lanes; }
@@ -43,7 +50,7 @@ struct Sm90 : NvidiaCommon {
     if (isa::thread() == 0) barriers.init(loaders, team_lanes);
     isa::barrier<0, block_threads>();
   }
-  WF_DEVICE static void begin_item() {}
+  WF_DEVICE static void begin_item(NoPending&) {}
 
   WF_DEVICE static void acquire(BarrierSlot slot) {
     isa::barrier_wait(slot.empty, slot.parity ^ 1);
@@ -61,7 +68,7 @@ struct Sm90 : NvidiaCommon {
     isa::barrier_wait(slot.full, slot.parity);
   }
   template <class Operand, class Address, class Transform>
-  WF_DEVICE static void load_left(Operand& to, DType, i32 rows, i32 dims, int lane,
+  WF_DEVICE static void load_left(Operand& to, NoQueryTile&, DType, i32 rows, i32 dims, int lane,
                                   Address&& address, Transform&&) {
     load_left_operand(to, rows, dims, lane, address);
   }
@@ -74,6 +81,13 @@ struct Sm90 : NvidiaCommon {
   template <class Output, class Weights, class Tile>
   WF_DEVICE static void multiply_ab_begin(Output& c, const Weights& a, const Tile& b, Extent, int) {
     wgmma_ab(c, a, b);
+  }
+  template <class Output, class Weights, class Tile>
+  WF_DEVICE static void add_non_finite(Output& c, const Weights& a, Tile& b, Extent, int) {
+    take_non_finite(c, a, b, [] {
+      isa::fence_async_proxy();
+      team_sync();
+    });
   }
   template <class Accumulator>
   WF_DEVICE static void multiply_end(Accumulator&) {

@@ -26,16 +26,17 @@ WF_DEVICE void fill_stage(Tile& tile, BarrierSlot slot, const Source& source, co
   const int lane = isa::thread() % 32;
   if constexpr (tensor_maps) {
     const auto& rows = source.segment[0];
-    const bool one_page = count == Tile::rows && first % rows.page_size + count <= rows.page_size;
+    const i32 page_size = rows.params->page_size;
+    const bool one_page = count == Tile::rows && first % page_size + count <= page_size;
     if (one_page) {
       if (lane == 0) {
         isa::barrier_expect(slot.full, sizeof(tile.bytes));
-        const i32 page = static_cast<i32>(rows.page_of(first));
+        const i32 page = static_cast<i32>(rows.page_at(rows.place(first)));
         const u32 base = isa::shared_address(tile.bytes);
         WF_UNROLL
         for (int s = 0; s < Tile::slices; ++s) {
           isa::copy_tensor(base + s * Tile::slice_bytes, &map, slot.full, s * Tile::slice_cols,
-                           first % rows.page_size, source.kv_head, page);
+                           first % page_size, source.kv_head, page);
         }
       } else {
         isa::barrier_arrive(slot.full);
@@ -43,7 +44,12 @@ WF_DEVICE void fill_stage(Tile& tile, BarrierSlot slot, const Source& source, co
       return;
     }
   }
-  copy_rows_async<fillers>(tile, source, first, count, lane);
+  static_assert(fillers == 32);
+  WF_UNROLL
+  for (int row = 0; row < Tile::rows; row += 32) {
+    const i32 looked_up = first + min(row + lane, count - 1);
+    copy_row_group<32>(tile, source, source.segment[0].place(looked_up), row, count);
+  }
   isa::copy_async_commit();
   isa::copy_async_wait<0>();
   isa::fence_async_proxy();

@@ -6,8 +6,9 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
-template <DType dtype, int rows_, int cols_>
+template <DType dtype_, int rows_, int cols_>
 struct alignas(1024) SliceTile {
+  static constexpr DType dtype = dtype_;
   static constexpr int rows = rows_;
   static constexpr int cols = cols_;
   static constexpr int chunk_elements = 16 / size_of(dtype);
@@ -22,6 +23,11 @@ struct alignas(1024) SliceTile {
   /// Source: PTX ISA, "Shared memory matrix layout", 128-byte swizzling.
   static constexpr int offset(int row, int chunk) {
     return chunk / 8 * slice_bytes + row * 128 + ((chunk % 8) ^ (row & 7)) * 16;
+  }
+  /// See SwizzledTile.
+  static constexpr u32 moved(u32 address, int rows, int columns) {
+    return (address ^ ((rows ^ columns) & 7) * 16) +
+           static_cast<u32>(columns / 8 * slice_bytes + rows * 128);
   }
 };
 

@@ -1,0 +1,49 @@
+// How attention is tiled on sm_80 and later.
+#pragma once
+
+#include "attention/config.h"
+
+WF_NAMESPACE_BEGIN(attention)
+
+/// The sizes that a head dim gets.
+struct TilePolicy {
+  int head_dim;  // capacity, of queries, keys and values
+  int tile_rows;
+  int tile_kv;
+  int stages;
+};
+
+/// Few rows (decode): a team is one warp, whose sixteen rows hold a whole group of query heads, and
+/// many teams on a multiprocessor keep memory busy: none waits for another. Many rows (prefill): a
+/// team's warps share the tiles of K and V.
+inline constexpr TilePolicy few_rows_policies[] = {
+    {64, 16, 32, 3}, {128, 16, 32, 2}, {256, 16, 16, 2}};
+inline constexpr TilePolicy many_rows_policies[] = {
+    {64, 64, 64, 2}, {128, 64, 64, 2}, {256, 64, 32, 2}};
+
+/// The configuration for a head dim that has a policy.
+constexpr Config config_of(DType operand, int head_dim, bool few_rows) {
+  for (const TilePolicy& p : few_rows ? few_rows_policies : many_rows_policies) {
+    if (p.head_dim != head_dim) continue;
+    return {.operand = operand,
+            .element_bytes = size_of(operand),
+            .tile_rows = p.tile_rows,
+            .tile_kv = p.tile_kv,
+            .head_dim_qk = head_dim,
+            .head_dim_vo = head_dim,
+            .stages = p.stages,
+            .k_segments = 1,
+            .few_rows = few_rows,
+            .rope = false};
+  }
+  return {};
+}
+
+/// Dynamic shared memory of a block: tiles of K and V, and of queries too wide for registers.
+constexpr int shared_bytes(const Config& c) {
+  const int kv = c.stages * c.tile_kv * (c.head_dim_qk + c.head_dim_vo);
+  const int queries = c.head_dim_qk > 128 ? c.tile_rows * c.head_dim_qk : 0;
+  return (kv + queries) * size_of(c.operand);
+}
+
+WF_NAMESPACE_END
