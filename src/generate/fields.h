@@ -14,15 +14,18 @@ concept Is = std::same_as<std::remove_const_t<T>, Wanted>;
 // Structured bindings: a field that is missing here does not compile.
 template <Is<attention::Config> C, class Visit>
 void visit_fields(C& config, Visit&& visit) {
-  auto& [operand, tile_rows, tile_kv, head_dim_qk, head_dim_vo, stages, bundle, few_rows, window,
-         custom_mask, soft_cap, alibi, rope, head_scales, tensor_maps] = config;
+  auto& [operand, element_bytes, tile_rows, tile_kv, head_dim_qk, head_dim_vo, stages, bundle,
+         k_segments, few_rows, window, custom_mask, soft_cap, alibi, rope, head_scales,
+         tensor_maps] = config;
   visit("operand", operand);
+  visit("element_bytes", element_bytes);
   visit("tile_rows", tile_rows);
   visit("tile_kv", tile_kv);
   visit("head_dim_qk", head_dim_qk);
   visit("head_dim_vo", head_dim_vo);
   visit("stages", stages);
   visit("bundle", bundle);
+  visit("k_segments", k_segments);
   visit("few_rows", few_rows);
   visit("window", window);
   visit("custom_mask", custom_mask);

@@ -112,40 +112,32 @@ std::string cpu_body(const KernelSpec& spec, const attention::Config& config) {
 
 // ---- GPUs
 
-/// What the compiler of a platform calls the same things.
-struct GpuDialect {
-  const char* bounds;  // of the block
-  const char* params;
-  const char* memory;  // declares `shared`
-};
-
-constexpr GpuDialect cuda = {
-    "__launch_bounds__(Architecture::block_threads)", "const __grid_constant__ Launch params",
-    "  extern __shared__ __align__(1024) u8 memory[];\n"
-    "  auto& shared = *reinterpret_cast<KernelSteps::Shared*>(memory);\n"};
-constexpr GpuDialect hip = {
-    "__attribute__((amdgpu_flat_work_group_size(Architecture::block_threads, "
-    "Architecture::block_threads), amdgpu_waves_per_eu(1, 1)))",
-    "const Launch params", "  WF_SHARED static KernelSteps::Shared shared;\n"};
+/// A kernel that runs `Kernel`, an Entry of kernels/, and what a launch has to know of it.
+std::string gpu_kernel(const Target& target, const std::string& entry) {
+  const bool is_cuda = target.platform == Platform::cuda;
+  const std::string info = core::join(
+      "extern \"C\" __attribute__((device, used)) const i32 ", entry,
+      "_launch[2] = {Kernel::threads, ", is_cuda ? "Kernel::shared_bytes" : "0", "};\n");
+  if (is_cuda) {
+    return core::join(info, "extern \"C\" WF_GLOBAL void __launch_bounds__(Kernel::threads)\n    ",
+                      entry, "(const __grid_constant__ Kernel::Launch params) {\n",
+                      "  extern __shared__ __align__(1024) u8 memory[];\n",
+                      "  Kernel::run(params, memory);\n}\n");
+  }
+  return core::join(info, "extern \"C\" WF_GLOBAL void\n",
+                    "__attribute__((amdgpu_flat_work_group_size(Kernel::threads, Kernel::threads), "
+                    "amdgpu_waves_per_eu(1, 1)))\n",
+                    entry, "(const Kernel::Launch params) {\n",
+                    "  WF_SHARED static Kernel::Steps::Shared shared;\n",
+                    "  Kernel::run(params, &shared);\n}\n");
+}
 
 std::string gpu_body(const KernelSpec& spec, const attention::Config& config) {
   const Target& target = target_of(spec.architecture);
-  const bool is_cuda = target.platform == Platform::cuda;
-  const GpuDialect& dialect = is_cuda ? cuda : hip;
-  const std::string entry = entry_of(spec);
-  const bool has_loaders = config.tensor_maps || spec.architecture == Architecture::sm90a;
-  return core::join(
-      "#include \"attention/attend.h\"\n#include \"", target.schedule_header, "\"\n\n",
-      "namespace wavefire::attention {\nconstexpr Config config = ", initializer(config),
-      ";\nusing Architecture = ", target.type, ";\n", "using KernelSteps = Steps<Architecture, config>;\n",
-      "using Launch = LaunchParams<Architecture::Tail>;\n",
-      "extern \"C\" __attribute__((device, used)) const i32 ", entry,
-      "_launch[2] = {Architecture::block_threads, ",
-      is_cuda ? "sizeof(KernelSteps::Shared)" : "0", "};\n", "extern \"C\" WF_GLOBAL void ",
-      dialect.bounds, "\n    ", entry, "(", dialect.params, ") {\n", dialect.memory,
-      has_loaders ? "  Architecture::init(shared.barriers);\n" : "",
-      "  KernelSteps steps(params, shared);\n", "  attend<Architecture, ", target.schedule,
-      ">(params, Architecture::worker(), steps);\n}\n}\n");
+  return core::join("#include \"attention/entry.h\"\n#include \"", target.schedule_header,
+                    "\"\n\nnamespace wavefire::attention {\nconstexpr Config config = ",
+                    initializer(config), ";\nusing Kernel = Entry<", target.type, ", ",
+                    target.schedule, ", config>;\n", gpu_kernel(target, entry_of(spec)), "}\n");
 }
 
 template <class Config>

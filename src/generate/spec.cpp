@@ -67,9 +67,9 @@ std::size_t index_of(std::span<const char* const> names, std::string_view argume
 
 void read_value(std::string_view field, std::string_view text, int& value) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good = error == std::errc() && stop == text.data() + text.size() && value >= 1;
+  const bool good = error == std::errc() && stop == text.data() + text.size() && value >= 0;
   core::require(good && value <= largest_int, operation, field, core::join("'", text, "'"),
-                core::join("a whole number from 1 to ", largest_int));
+                core::join("a whole number from 0 to ", largest_int));
 }
 template <class Value>
 void read_value(std::string_view field, std::string_view text, Value& value) {
@@ -173,9 +173,13 @@ void check_config(const KernelSpec& spec, const attention::Config& c) {
   core::require(c.operand == DType::f32 || !cpu || spec.architecture == Architecture::avx512,
                 operation, "operand", name_of(c.operand),
                 "float32 (bfloat16 products are avx512's)");
+  for (const int count : {c.tile_rows, c.tile_kv, c.stages, c.bundle, c.k_segments}) {
+    core::require(count >= 1, operation, "tile_rows, tile_kv, stages, bundle, k_segments", count,
+                  "1 or more each");
+  }
   for (const int dim : {c.head_dim_qk, c.head_dim_vo}) {
     const int step = cpu ? 8 : 16;
-    core::require(dim % step == 0 && dim <= 1024, operation, "head_dim", dim,
+    core::require(dim % step == 0 && dim >= step && dim <= 1024, operation, "head_dim", dim,
                   core::join("multiples of ", step, " up to 1024"));
   }
   core::require(cpu || (c.bundle == 1 && c.tile_rows % 16 == 0), operation, "bundle, tile_rows",

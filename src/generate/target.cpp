@@ -18,8 +18,9 @@ constexpr Target cpu(Architecture architecture, const char* name, const char* he
 
 /// A GPU that runs the portable kernels of sm_80, compiled for itself.
 constexpr Target nvidia(Architecture architecture, const char* compiler_name) {
-  return {architecture,          Platform::cuda, "sm80", "tile/sm80/arch.h", "tile::Sm80",
-          "schedule::InOrder", "schedule/in_order.h", compiler_name, {}};
+  return {architecture,          Platform::cuda, "sm80", "tile/sm80/arch.h",
+          "tile::Sm80Team<config.tile_rows / 16>", "schedule::InOrder", "schedule/in_order.h",
+          compiler_name, {}};
 }
 
 constexpr std::array targets = {
