@@ -102,7 +102,8 @@ class Bench:
         peer = "" if r.ratio is None else f"  {r.ratio:6.2f} x {r.peer_name}"
         print(
             f"{r.group:10s} {r.case:46s} {1e3 * r.ours:9.3f} ms  "
-            f"{r.rate / 1e9:8.1f} G{r.unit}{share}{peer}"
+            f"{r.rate / 1e9:8.1f} G{r.unit}{share}{peer}",
+            flush=True,  # progress, also in a log
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 import wavefire
 from measure import Bench, Work, close
@@ -56,13 +57,13 @@ class Rows:
         wavefire.fused_add_rmsnorm(y, s, w)
         total = x + r
         good = close(s, total, 0.02) and close(y, f.rms_norm(total, (HIDDEN,), w, 1e-6), 0.02)
-        y, s = torch.zeros_like(x), r.clone()  # so that repeats do not grow
+        y, s, zero = torch.zeros_like(x), r.clone(), torch.zeros_like(x)
 
         def fused() -> None:
             wavefire.fused_add_rmsnorm(y, s, w)
 
         def apart() -> torch.Tensor:
-            return f.rms_norm(r.add_(out.zero_()), (HIDDEN,), w, 1e-6)
+            return f.rms_norm(r.add_(zero), (HIDDEN,), w, 1e-6)
 
         self.add(f"fused_add_rmsnorm {TOKENS} x {HIDDEN}", fused, apart, 4 * x.numel(), good)
 
@@ -146,6 +147,18 @@ class Rows:
         self.add(f"append {tokens} tokens, page {page}", ours, peer, 4 * key.numel(), good)
 
 
+def bench_packbits(bench: Bench) -> None:
+    rows = Rows(bench, torch.bool)
+    x = torch.rand(64 << 20) < 0.5
+    array = x.numpy()
+    good = bool((wavefire.packbits(x).numpy() == np.packbits(array)).all())
+    bench.add(
+        "rows", f"packbits {x.numel() >> 20} Mi", lambda: wavefire.packbits(x),
+        lambda: np.packbits(array), "numpy", lambda: good, x.numel() * 9 / 8, "B/s", None,
+        beside=rows.copy,
+    )  # fmt: skip
+
+
 def bench_rows(bench: Bench) -> None:
     for dtype in (torch.bfloat16,) if bench.quick else (torch.bfloat16, torch.float32):
         rows = Rows(bench, dtype)
@@ -153,6 +166,7 @@ def bench_rows(bench: Bench) -> None:
         rows.activations()
         rows.rope()
         rows.append()
+    bench_packbits(bench)
 
 
 def sorted_sample(probs: torch.Tensor, top_k: int | None, top_p: float | None) -> torch.Tensor:

@@ -9,18 +9,18 @@
 namespace instinct {
 
 std::string register_name(u32 vector) {
-  return vector < kAccumulators ? "v" + std::to_string(vector)
-                                : "a" + std::to_string(vector - kAccumulators);
+  return vector < first_accumulator ? "v" + std::to_string(vector)
+                                    : "a" + std::to_string(vector - first_accumulator);
 }
 
 std::string scalar_name(u32 scalar) {
   switch (scalar) {
-    case kVcc: return "vcc_lo";
-    case kVcc + 1: return "vcc_hi";
-    case kM0: return "m0";
-    case kExec: return "exec_lo";
-    case kExec + 1: return "exec_hi";
-    case kScc: return "scc";
+    case vcc_register: return "vcc_lo";
+    case vcc_register + 1: return "vcc_hi";
+    case m0_register: return "m0";
+    case exec_register: return "exec_lo";
+    case exec_register + 1: return "exec_hi";
+    case scc_register: return "scc";
     default: return "s" + std::to_string(scalar);
   }
 }
@@ -67,8 +67,8 @@ bool overlap(const InFlight& entry, const Span* spans, u32 count, u32& index) {
           " needs an s_waitcnt " + (vm ? "vmcnt" : "lgkmcnt"));
 }
 
-template <int kCapacity>
-void find_pending(Wave& wave, const Instruction& in, const Queue<kCapacity>& queue, bool vm) {
+template <int capacity>
+void find_pending(Wave& wave, const Instruction& in, const Queue<capacity>& queue, bool vm) {
   for (u32 i = 0; i < queue.size(); ++i) {
     const InFlight& entry = queue[i];
     u32 index = 0;
@@ -222,7 +222,7 @@ void carry_lds_over_barrier(Wave& wave) {
       if (index == ~0u) continue;
       const Lds::Record& record = lds.records[index];
       u16* records =
-          entry.instruction->opcode->flags & kStore ? lds.writer.get() : lds.reader.get();
+          entry.instruction->opcode->flags & is_store ? lds.writer.get() : lds.reader.get();
       for (u64 lanes = record.exec; lanes; lanes &= lanes - 1) {
         const u32 at = record.address[std::countr_zero(lanes)];
         for (u32 i = 0; i < record.bytes; ++i) records[at + i] = mine;

@@ -10,12 +10,10 @@ namespace {
 // Lanes that LDS serves at once, in the lower 32; the upper half follows likewise. Measured on
 // gfx950 by HipKittens (analysis/paper_experiments/phases, MI355X): 128 and 96 bits do not go by
 // neighbours. gfx942 has 32 banks for all; its 128-bit phases are taken to be those of 96 bits.
-constexpr std::array<u8, 32> kSixteen = {0,  1,  2,  3,  12, 13, 14, 15, 20, 21, 22,
-                                         23, 24, 25, 26, 27, 4,  5,  6,  7,  8,  9,
-                                         10, 11, 16, 17, 18, 19, 28, 29, 30, 31};
-constexpr std::array<u8, 32> kEight = {0,  1,  2,  3,  20, 21, 22, 23, 4,  5,  6,
-                                       7,  16, 17, 18, 19, 8,  9,  10, 11, 28, 29,
-                                       30, 31, 12, 13, 14, 15, 24, 25, 26, 27};
+constexpr std::array<u8, 32> sixteen = {0, 1, 2, 3, 12, 13, 14, 15, 20, 21, 22, 23, 24, 25, 26, 27,
+                                        4, 5, 6, 7, 8,  9,  10, 11, 16, 17, 18, 19, 28, 29, 30, 31};
+constexpr std::array<u8, 32> eight = {0, 1, 2,  3,  20, 21, 22, 23, 4,  5,  6,  7,  16, 17, 18, 19,
+                                      8, 9, 10, 11, 28, 29, 30, 31, 12, 13, 14, 15, 24, 25, 26, 27};
 
 struct Phases {
   u32 lanes;  // at once
@@ -26,8 +24,8 @@ struct Phases {
 Phases phases_of(Target target, u32 bytes, bool writes) {
   const bool wide = target == Target::gfx950 && !writes;
   switch (bytes) {
-    case 16: return wide ? Phases{16, 64, &kSixteen} : Phases{8, 32, &kEight};
-    case 12: return {8, 32, &kEight};
+    case 16: return wide ? Phases{16, 64, &sixteen} : Phases{8, 32, &eight};
+    case 12: return {8, 32, &eight};
     case 8: return wide ? Phases{32, 64, nullptr} : Phases{16, 32, nullptr};
     default: return wide ? Phases{64, 64, nullptr} : Phases{32, 32, nullptr};
   }
@@ -61,14 +59,14 @@ u32 lds_cycles(Target target, const u32* address, u64 mask, u32 bytes, bool writ
 }
 
 u32 memory_cycles(const u64* address, u64 mask, u32 bytes) {
-  constexpr u64 kLine = 128;
+  constexpr u64 line = 128;
   u64 lines[128];
   u32 count = 0, lanes = 0;
   for (u32 lane = 0; lane < 64; ++lane) {
     if (!(mask >> lane & 1)) continue;
     ++lanes;
-    lines[count++] = address[lane] / kLine;
-    lines[count++] = (address[lane] + bytes - 1) / kLine;
+    lines[count++] = address[lane] / line;
+    lines[count++] = (address[lane] + bytes - 1) / line;
   }
   std::sort(lines, lines + count);
   count = static_cast<u32>(std::unique(lines, lines + count) - lines);

@@ -13,8 +13,8 @@
 namespace instinct {
 namespace {
 
-constexpr u32 kMaxThreads = 1024;
-constexpr u32 kDynamicStack = 16 << 10;  // bytes for each lane, where the compiler knows no bound
+constexpr u32 thread_limit = 1024;
+constexpr u32 dynamic_stack = 16 << 10;  // bytes for each lane, where the compiler knows no bound
 
 // What a queue entry says of the grid ("HSA Platform System Architecture", kernel dispatch packet).
 struct DispatchPacket {
@@ -47,7 +47,7 @@ DispatchPacket make_packet(const Launch& launch, u32 lds, u64 kernarg) {
 
 void check_launch(const Launch& launch, u32 lds) {
   const u64 threads = launch.block.count();
-  const u32 most = std::min(launch.kernel.max_threads, kMaxThreads);
+  const u32 most = std::min(launch.kernel.max_threads, thread_limit);
   if (threads == 0 || threads > most) {
     reject(launch, "a block of " + std::to_string(threads) + " threads; the kernel takes 1 to " +
                        std::to_string(most));
@@ -164,10 +164,10 @@ std::optional<Report> execute(const Launch& launch) {
   LaunchState state{.launch = launch, .program = program, .map = launch.memory.map()};
   state.checks = launch.checks;
   state.target = launch.object.target();
-  state.waves = static_cast<u32>((launch.block.count() + kWaveLanes - 1) / kWaveLanes);
+  state.waves = static_cast<u32>((launch.block.count() + wave_lanes - 1) / wave_lanes);
   state.lds_bytes = lds;
   state.scratch_bytes =
-      descriptor.scratch_bytes + (descriptor.uses_dynamic_stack() ? kDynamicStack : 0);
+      descriptor.scratch_bytes + (descriptor.uses_dynamic_stack() ? dynamic_stack : 0);
   state.kernarg = kernarg_address;
   state.dispatch_packet = reinterpret_cast<u64>(&packet);
   state.instruction_limit = launch.instruction_limit ? launch.instruction_limit : u64{1} << 36;

@@ -12,31 +12,31 @@ namespace {
 
 // What an instruction does that others may have to wait for.
 enum Producer : u16 {
-  kVector,        // a vector instruction (not matrix) writes vector registers
-  kVectorScalar,  // ... writes scalar registers
-  kVectorExec,    // ... writes EXEC
-  kTranscendental,
-  kSelect,     // ... writes a part of a register (SDWA, op_sel)
-  kWideStore,  // a store of more than 8 bytes reads its data late
-  kDotProduct,
-  kMatrix,
-  kScalarM0,  // a scalar instruction writes M0
-  kProducers,
+  vector_result,         // a vector instruction (not matrix) writes vector registers
+  vector_scalar_result,  // ... writes scalar registers
+  vector_exec_result,    // ... writes EXEC
+  transcendental_result,
+  partial_result,  // ... writes a part of a register (SDWA, op_sel)
+  wide_store,      // a store of more than 8 bytes reads its data late
+  dot_product,
+  matrix_result,
+  scalar_m0,  // a scalar instruction writes M0
+  producer_count,
 };
 
 // What an instruction is that may have to wait.
 enum Consumer : u16 {
-  kAnyVector,  // a vector instruction
-  kDppRead,
-  kLaneRead,      // v_readlane, v_readfirstlane
-  kLaneAccess,    // those and v_writelane
-  kMemoryAccess,  // vector memory
-  kDivFmas,
-  kMatrixRead,
-  kM0Read,       // LDS DMA, relative scalar registers
-  kRegisterUse,  // vector, vector memory, LDS: anything that touches vector registers
-  kPermlane,
-  kConsumers,
+  any_vector,  // a vector instruction
+  dpp_read,
+  lane_read,      // v_readlane, v_readfirstlane
+  lane_access,    // those and v_writelane
+  memory_access,  // vector memory
+  div_fmas,
+  matrix_read,
+  m0_read,       // LDS DMA, relative scalar registers
+  register_use,  // vector, vector memory, LDS: anything that touches vector registers
+  permlane,
+  consumer_count,
 };
 
 bool overlaps(Span a, Span b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
@@ -68,8 +68,8 @@ bool scalars_read(const Instruction& a, const Instruction& b) {
   return ((a.scalar_write[0] & b.scalar_read[0]) | (a.scalar_write[1] & b.scalar_read[1])) != 0;
 }
 
-constexpr u64 kVccBits = u64{3} << (kVcc - 64);
-constexpr u64 kExecBits = u64{3} << (kExec - 64);
+constexpr u64 vcc_bits = u64{3} << (vcc_register - 64);
+constexpr u64 exec_bits = u64{3} << (exec_register - 64);
 
 // How producer and consumer have to be tied for a rule to hold.
 enum class Tie : u8 { result_read, scalar_read, exec, vcc, m0, store_data, lane_select };
@@ -82,41 +82,44 @@ struct Rule {
   const char* what;
 };
 
-constexpr Rule kRules[] = {
-    {kVector, kDppRead, 2, Tie::result_read, "a vector result to a DPP read"},       // DppVgpr
-    {kVectorExec, kDppRead, 5, Tie::exec, "EXEC from a vector instruction to DPP"},  // DppExec
-    {kVectorScalar, kAnyVector, 2, Tie::scalar_read,                                 // VDecCoExec
+constexpr Rule hazard_rules[] = {
+    {vector_result, dpp_read, 2, Tie::result_read, "a vector result to a DPP read"},  // DppVgpr
+    {vector_exec_result, dpp_read, 5, Tie::exec,
+     "EXEC from a vector instruction to DPP"},               // DppExec
+    {vector_scalar_result, any_vector, 2, Tie::scalar_read,  // VDecCoExec
      "a scalar from a vector instruction to another that reads it"},
-    {kVector, kLaneRead, 1, Tie::result_read, "a vector result to a lane read"},
-    {kVectorExec, kLaneAccess, 4, Tie::exec, "EXEC from a vector instruction to a lane access"},
-    {kVectorScalar, kLaneAccess, 4, Tie::lane_select,  // RWLane
+    {vector_result, lane_read, 1, Tie::result_read, "a vector result to a lane read"},
+    {vector_exec_result, lane_access, 4, Tie::exec,
+     "EXEC from a vector instruction to a lane access"},
+    {vector_scalar_result, lane_access, 4, Tie::lane_select,  // RWLane
      "a scalar from a vector instruction to a lane number"},
-    {kVectorScalar, kMemoryAccess, 5, Tie::scalar_read,  // VmemSgpr
+    {vector_scalar_result, memory_access, 5, Tie::scalar_read,  // VmemSgpr
      "a scalar from a vector instruction to vector memory"},
-    {kVectorScalar, kDivFmas, 4, Tie::vcc, "VCC to v_div_fmas"},  // DivFMas
-    {kVector, kMatrixRead, 2, Tie::result_read, "a vector result to a matrix instruction"},
-    {kVectorExec, kMatrixRead, 4, Tie::exec, "EXEC to a matrix instruction"},
-    {kTranscendental, kAnyVector, 1, Tie::result_read, "a transcendental result to its reader"},
-    {kSelect, kAnyVector, 1, Tie::result_read, "a part of a register to its reader"},
-    {kWideStore, kAnyVector, 2, Tie::store_data, "a wide store to a change of its data"},
-    {kScalarM0, kM0Read, 1, Tie::m0, "M0 to its reader"},
-    {kVector, kPermlane, 2, Tie::result_read, "a vector result to a lane exchange"},
+    {vector_scalar_result, div_fmas, 4, Tie::vcc, "VCC to v_div_fmas"},  // DivFMas
+    {vector_result, matrix_read, 2, Tie::result_read, "a vector result to a matrix instruction"},
+    {vector_exec_result, matrix_read, 4, Tie::exec, "EXEC to a matrix instruction"},
+    {transcendental_result, any_vector, 1, Tie::result_read,
+     "a transcendental result to its reader"},
+    {partial_result, any_vector, 1, Tie::result_read, "a part of a register to its reader"},
+    {wide_store, any_vector, 2, Tie::store_data, "a wide store to a change of its data"},
+    {scalar_m0, m0_read, 1, Tie::m0, "M0 to its reader"},
+    {vector_result, permlane, 2, Tie::result_read, "a vector result to a lane exchange"},
 };
 
 // The rules of each consumer, for a quick look.
 struct RulesOf {
-  u8 rule[kConsumers][5];
-  u8 count[kConsumers];
+  u8 rule[consumer_count][5];
+  u8 count[consumer_count];
 };
 constexpr RulesOf rules_by_consumer() {
   RulesOf all{};
-  for (u8 i = 0; i < std::size(kRules); ++i) {
-    const u32 consumer = kRules[i].consumer;
+  for (u8 i = 0; i < std::size(hazard_rules); ++i) {
+    const u32 consumer = hazard_rules[i].consumer;
     all.rule[consumer][all.count[consumer]++] = i;
   }
   return all;
 }
-constexpr RulesOf kRulesOf = rules_by_consumer();
+constexpr RulesOf rules_of_consumer = rules_by_consumer();
 
 bool is_vector_unit(const Opcode& opcode) {
   return opcode.unit == Unit::valu || opcode.unit == Unit::transcendental ||
@@ -124,7 +127,7 @@ bool is_vector_unit(const Opcode& opcode) {
 }
 
 bool is_lds_dma(const Instruction& in) {
-  return in.opcode->unit == Unit::vector_memory && (in.lds || in.opcode->flags & kLdsDma);
+  return in.opcode->unit == Unit::vector_memory && (in.lds || in.opcode->flags & writes_lds);
 }
 
 u16 producers_of(const Instruction& in) {
@@ -133,22 +136,22 @@ u16 producers_of(const Instruction& in) {
   const auto set = [&](Producer producer) { bits |= static_cast<u16>(1u << producer); };
   const bool matrix = opcode.unit == Unit::matrix;
   if (is_vector_unit(opcode) && !matrix) {
-    if (in.writes && !(opcode.flags & kDot)) set(kVector);
-    if (in.scalar_write[0] | (in.scalar_write[1] & ~kExecBits)) set(kVectorScalar);
-    if (in.scalar_write[1] & kExecBits) set(kVectorExec);
-    if (opcode.unit == Unit::transcendental) set(kTranscendental);
-    const bool half = in.op_sel >> in.sources & 1 && !(opcode.flags & kPacked);
-    if ((in.sdwa.used && in.sdwa.dst != 6) || half) set(kSelect);
-    if (opcode.flags & kDot) set(kDotProduct);
+    if (in.writes && !(opcode.flags & is_dot)) set(vector_result);
+    if (in.scalar_write[0] | (in.scalar_write[1] & ~exec_bits)) set(vector_scalar_result);
+    if (in.scalar_write[1] & exec_bits) set(vector_exec_result);
+    if (opcode.unit == Unit::transcendental) set(transcendental_result);
+    const bool half = in.op_sel >> in.sources & 1 && !(opcode.flags & is_packed);
+    if ((in.sdwa.used && in.sdwa.dst != 6) || half) set(partial_result);
+    if (opcode.flags & is_dot) set(dot_product);
   }
-  if (matrix) set(kMatrix);
-  if (opcode.unit == Unit::salu && in.scalar_write[1] >> (kM0 - 64) & 1) set(kScalarM0);
-  if (opcode.unit == Unit::vector_memory && opcode.flags & kStore) {
+  if (matrix) set(matrix_result);
+  if (opcode.unit == Unit::salu && in.scalar_write[1] >> (m0_register - 64) & 1) set(scalar_m0);
+  if (opcode.unit == Unit::vector_memory && opcode.flags & is_store) {
     const bool buffer = opcode.name.starts_with("buffer");
     const u32 data = buffer ? 0 : 1;
     // A buffer store with a scalar offset has no hazard (createsVALUHazard).
     const bool by_scalar = buffer && in.operand[3].is_scalar();
-    if (in.operand[data].count > 2 && !by_scalar) set(kWideStore);
+    if (in.operand[data].count > 2 && !by_scalar) set(wide_store);
   }
   return bits;
 }
@@ -158,26 +161,26 @@ u16 consumers_of(const Instruction& in) {
   u16 bits = 0;
   const auto set = [&](Consumer consumer) { bits |= static_cast<u16>(1u << consumer); };
   const bool vector = is_vector_unit(opcode);
-  const bool lane_move = opcode.flags & kMovesLanes;
-  if (vector) set(kAnyVector);
-  if (in.dpp.used) set(kDppRead);
+  const bool lane_move = opcode.flags & moves_lanes;
+  if (vector) set(any_vector);
+  if (in.dpp.used) set(dpp_read);
   if (lane_move) {
-    set(kLaneAccess);
-    if (!opcode.name.starts_with("v_write")) set(kLaneRead);
+    set(lane_access);
+    if (!opcode.name.starts_with("v_write")) set(lane_read);
   }
-  if (opcode.unit == Unit::vector_memory) set(kMemoryAccess);
-  if (opcode.name.starts_with("v_div_fmas")) set(kDivFmas);
-  if (opcode.unit == Unit::matrix) set(kMatrixRead);
-  if (is_lds_dma(in) || opcode.name.starts_with("s_movrel")) set(kM0Read);
-  if (vector || opcode.unit == Unit::vector_memory || opcode.unit == Unit::lds) set(kRegisterUse);
-  if (opcode.name.starts_with("v_permlane")) set(kPermlane);
+  if (opcode.unit == Unit::vector_memory) set(memory_access);
+  if (opcode.name.starts_with("v_div_fmas")) set(div_fmas);
+  if (opcode.unit == Unit::matrix) set(matrix_read);
+  if (is_lds_dma(in) || opcode.name.starts_with("s_movrel")) set(m0_read);
+  if (vector || opcode.unit == Unit::vector_memory || opcode.unit == Unit::lds) set(register_use);
+  if (opcode.name.starts_with("v_permlane")) set(permlane);
   return bits;
 }
 
 bool tied(const Rule& rule, const Instruction& a, const Instruction& b, u32& shared) {
   switch (rule.tie) {
     case Tie::result_read:
-      if (rule.consumer == kDppRead) {  // of the moved source only
+      if (rule.consumer == dpp_read) {  // of the moved source only
         for (u32 i = 0; i < a.writes; ++i) {
           const Operand& moved = b.src(0);
           if (overlaps(a.write[i], {moved.first, moved.count})) return shared = moved.first, true;
@@ -185,11 +188,12 @@ bool tied(const Rule& rule, const Instruction& a, const Instruction& b, u32& sha
         return false;
       }
       // Transcendental results do not wait for each other.
-      if (rule.producer == kTranscendental && b.opcode->unit == Unit::transcendental) return false;
+      if (rule.producer == transcendental_result && b.opcode->unit == Unit::transcendental)
+        return false;
       return writes_read(a, b, shared);
     case Tie::scalar_read: return scalars_read(a, b);
     case Tie::exec: return true;
-    case Tie::vcc: return (a.scalar_write[1] & kVccBits) != 0;
+    case Tie::vcc: return (a.scalar_write[1] & vcc_bits) != 0;
     case Tie::m0: return true;
     case Tie::store_data: {
       const Operand& data = a.operand[a.opcode->name.starts_with("buffer") ? 0 : 1];
@@ -215,7 +219,7 @@ bool tied(const Rule& rule, const Instruction& a, const Instruction& b, u32& sha
 }
 
 // Matrix instructions: how long until D may be read or written. `passes` are of four cycles.
-bool is_xdl(const Opcode& opcode) { return !(opcode.flags & kDouble) && !(opcode.flags & kNotXdl); }
+bool is_xdl(const Opcode& opcode) { return !(opcode.flags & in_f64) && !(opcode.flags & not_xdl); }
 
 // GFX940_XDL_N_PassWriteVgprVALUMemExpRead, ...SrcAB, ...VALUWaw; gfx950 needs one more but for two
 // passes.
@@ -231,7 +235,7 @@ u32 double_states(const Instruction& m, u32 small, u32 large) {
 // From matrix instruction `a` to matrix instruction `b`, which reads D of a as source `i`.
 u32 matrix_to_matrix(const Instruction& a, const Instruction& b, u32 i, bool gfx950) {
   const Opcode &from = *a.opcode, &to = *b.opcode;
-  const bool from_double = from.flags & kDouble, to_double = to.flags & kDouble;
+  const bool from_double = from.flags & in_f64, to_double = to.flags & in_f64;
   if (i < 2) {
     if (from_double) return double_states(a, 6, gfx950 ? 19 : 11);
     return states_of_result(a, gfx950);
@@ -277,14 +281,14 @@ Needed after_matrix(const Instruction& a, const Instruction& b, bool gfx950) {
   }
   const bool memory = b.opcode->unit == Unit::vector_memory || b.opcode->unit == Unit::lds;
   if (writes_read(a, b, shared)) {
-    const u32 states = !(from.flags & kDouble) ? states_of_result(a, gfx950)
-                       : memory                ? double_states(a, 9, 18)
-                                               : double_states(a, 6, gfx950 ? 19 : 11);
+    const u32 states = !(from.flags & in_f64) ? states_of_result(a, gfx950)
+                       : memory               ? double_states(a, 9, 18)
+                                              : double_states(a, 6, gfx950 ? 19 : 11);
     raise(states, "a matrix result to its reader");
   }
   if (writes_written(a, b, shared)) {
     const u32 states =
-        from.flags & kDouble ? double_states(a, 6, gfx950 ? 19 : 11) : states_of_result(a, gfx950);
+        from.flags & in_f64 ? double_states(a, 6, gfx950 ? 19 : 11) : states_of_result(a, gfx950);
     raise(states, "a matrix result to an overwriting instruction");
   }
   const Operand& c = a.src(2);
@@ -319,9 +323,9 @@ Needed after_dot(const Instruction& a, const Instruction& b) {
 
 template <class F>
 void for_issued(const Wave& wave, u64 reach, F f) {
-  const u32 count = std::min(wave.issued_count, Wave::kIssued);
+  const u32 count = std::min(wave.issued_count, Wave::issued_capacity);
   for (u32 i = 0; i < count; ++i) {
-    const Issued& before = wave.issued[(wave.issued_count - 1 - i) % Wave::kIssued];
+    const Issued& before = wave.issued[(wave.issued_count - 1 - i) % Wave::issued_capacity];
     const u64 states = wave.clock - before.clock - 1;
     if (states >= reach) return;
     f(*before.instruction, states);
@@ -347,25 +351,25 @@ void classify_hazards(Instruction& in) {
 void check_hazards(Wave& wave, const Instruction& in) {
   for (u32 bits = in.hazards; bits; bits &= bits - 1) {
     const u32 consumer = static_cast<u32>(__builtin_ctz(bits));
-    for (u32 i = 0; i < kRulesOf.count[consumer]; ++i) {
-      const Rule& rule = kRules[kRulesOf.rule[consumer][i]];
+    for (u32 i = 0; i < rules_of_consumer.count[consumer]; ++i) {
+      const Rule& rule = hazard_rules[rules_of_consumer.rule[consumer][i]];
       if (wave.clock - wave.produced[rule.producer] - 1 < rule.states) check_rule(wave, in, rule);
     }
   }
-  if (!(in.hazards >> kRegisterUse & 1)) return;
+  if (!(in.hazards >> register_use & 1)) return;
   const bool gfx950 = wave.group->state.target == Target::gfx950;
   if (wave.clock < wave.matrix_until) {
     for_issued(wave, 24, [&](const Instruction& before, u64 states) {
-      if (!(before.produces >> kMatrix & 1) || !before.writes) return;
+      if (!(before.produces >> matrix_result & 1) || !before.writes) return;
       const Needed needed = after_matrix(before, in, gfx950);
       if (states < needed.states) {
         fail_states(wave, in, before, needed.states, states, needed.what);
       }
     });
   }
-  if (wave.clock - wave.produced[kDotProduct] - 1 < 3) {
+  if (wave.clock - wave.produced[dot_product] - 1 < 3) {
     for_issued(wave, 3, [&](const Instruction& before, u64 states) {
-      if (!(before.produces >> kDotProduct & 1)) return;
+      if (!(before.produces >> dot_product & 1)) return;
       const Needed needed = after_dot(before, in);
       if (states < needed.states) {
         fail_states(wave, in, before, needed.states, states, needed.what);
@@ -375,11 +379,11 @@ void check_hazards(Wave& wave, const Instruction& in) {
 }
 
 void note_issued(Wave& wave, const Instruction& in) {
-  wave.issued[wave.issued_count++ % Wave::kIssued] = {&in, wave.clock};
+  wave.issued[wave.issued_count++ % Wave::issued_capacity] = {&in, wave.clock};
   for (u32 bits = in.produces; bits; bits &= bits - 1) {
     wave.produced[__builtin_ctz(bits)] = wave.clock;
   }
-  if (in.produces >> kMatrix & 1) {
+  if (in.produces >> matrix_result & 1) {
     wave.matrix_until = std::max(wave.matrix_until, wave.clock + 24);
   }
   ++wave.clock;

@@ -9,7 +9,7 @@
 namespace instinct {
 namespace {
 
-constexpr u32 kNone = ~0u;
+constexpr u32 no_register = ~0u;
 
 bool is_relative_branch(std::string_view text) {
   return text.starts_with("s_cbranch_") || text.starts_with("s_branch") ||
@@ -35,20 +35,24 @@ std::shared_ptr<const Program> Program::from_text(const std::vector<std::string>
                                                   Target target) {
   auto program = std::make_shared<Program>();
   program->target_ = target;
+  Section section{0, 4 * lines.size(), {}};
   for (const std::string& line : lines) {
     Instruction in = parse_instruction(line, target);
     in.index = static_cast<u32>(program->instructions_.size());
     in.address = 4 * in.index;
+    in.size = 4;
+    section.index.push_back(in.index);
     program->instructions_.push_back(in);
     program->text_.push_back(line);
   }
+  program->sections_.push_back(std::move(section));
   program->link();
   return program;
 }
 
 void Program::decode_section(const Segment& text) {
   Disassembler disassembler(target_);
-  Section section{text.address, text.size, std::vector<u32>(text.size / 4, kNone)};
+  Section section{text.address, text.size, std::vector<u32>(text.size / 4, no_register)};
   const u8* bytes = reinterpret_cast<const u8*>(text.address);
   std::string printed;
   for (u64 at = 0; at + 4 <= text.size;) {
@@ -90,7 +94,7 @@ const Instruction* Program::at(u64 address) const {
     const u64 offset = address - section.address;
     if (offset % 4 || offset / 4 >= section.index.size()) return nullptr;
     const u32 index = section.index[offset / 4];
-    return index == kNone ? nullptr : &instructions_[index];
+    return index == no_register ? nullptr : &instructions_[index];
   }
   return nullptr;
 }

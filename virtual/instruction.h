@@ -17,28 +17,28 @@ struct Wave;
 
 // Scalar registers stand where the machine encodes them ("CDNA3 ISA", table "Scalar operands").
 enum ScalarRegister : u16 {
-  kFlatScratch = 102,
-  kVcc = 106,
-  kM0 = 124,
-  kExec = 126,
-  kVccZero = 251,
-  kExecZero = 252,
-  kScc = 253,
-  kScalars = 256,
+  flat_scratch_register = 102,
+  vcc_register = 106,
+  m0_register = 124,
+  exec_register = 126,
+  vccz_register = 251,
+  execz_register = 252,
+  scc_register = 253,
+  scalar_count = 256,
 };
-inline constexpr u16 kAccumulators = 256;  // a0 is row 256 of the vector registers
-inline constexpr u16 kVectors = 512;
+inline constexpr u16 first_accumulator = 256;  // a0 is row 256 of the vector registers
+inline constexpr u16 vector_count = 512;
 
 // A flat address belongs to LDS or scratch if its upper word is one of these.
-inline constexpr u32 kSharedAperture = 0x00fe0000;
-inline constexpr u32 kPrivateAperture = 0x00fd0000;
+inline constexpr u32 shared_aperture = 0x00fe0000;
+inline constexpr u32 private_aperture = 0x00fd0000;
 
 struct Operand {
   enum class Kind : u8 {
     none,
     constant,  // `value`, already in the format of the operand
     scalar,    // `count` registers from `first`
-    vector,    // likewise; accumulators from kAccumulators on
+    vector,    // likewise; accumulators from first_accumulator on
     off,       // no address register
     special,   // hwreg(...), sendmsg(...): `value`
   };
@@ -86,7 +86,7 @@ struct Waits {
 };
 
 struct Instruction {
-  static constexpr int kOperands = 8;
+  static constexpr int operands = 8;
   // What the loop looks at.
   void (*handler)(Wave&, const Instruction&) = nullptr;
   void (*kernel)() = nullptr;  // of the opcode, to be cast by the handler
@@ -108,7 +108,7 @@ struct Instruction {
   u64 scalar_read[2] = {};  // bits 0-127
   u64 scalar_write[2] = {};
 
-  Operand operand[kOperands];
+  Operand operand[operands];
   // Modifiers.
   i32 offset = 0;
   u8 offset0 = 0, offset1 = 0;  // of the two halves of ds_read2 and the like
@@ -137,7 +137,7 @@ class Program {
  public:
   static std::shared_ptr<const Program> decode(const CodeObject& object);
 
-  // From text, without code or addresses: for tests. Branches go nowhere.
+  // From text, for tests: each line is an instruction of four bytes, from address 0 on.
   static std::shared_ptr<const Program> from_text(const std::vector<std::string>& lines,
                                                   Target target);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr u32 note_metadata = 32;  // NT_AMDGPU_METADATA
 
 // 13 bits of KiB for a wave (COMPUTE_TMPRING_SIZE.WAVESIZE).
-constexpr u32 max_scratch_bytes = 8191 * 1024 / kWaveLanes;
+constexpr u32 max_scratch_bytes = 8191 * 1024 / wave_lanes;
 constexpr u32 max_kernarg_bytes = 1 << 16;
 constexpr u32 block_limit = 1024;
 
@@ -119,7 +119,7 @@ class KernelReader {
     for (u32 i = 0; i < 3 && required.size() == 3; ++i) {
       kernel_.required_block[i] = static_cast<u32>(std::clamp<i64>(required[i].integer(), 0, 1024));
     }
-    if (number(".wavefront_size", 64) != kWaveLanes) fail("waves are not of 64 lanes");
+    if (number(".wavefront_size", 64) != wave_lanes) fail("waves are not of 64 lanes");
   }
 
   void read_arguments() {

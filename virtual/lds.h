@@ -9,12 +9,12 @@
 namespace instinct {
 
 // Between two barriers (an epoch) two waves may meet at a byte only if both read. The record of a
-// byte is epoch * 32 + wave; as reader, kSeveral stands for more than one wave.
+// byte is epoch * 32 + wave; as reader, several_waves stands for more than one wave.
 struct Lds {
-  static constexpr u32 kSeveral = 31;
-  static constexpr u16 kUnderWay = 0xffff;  // a DMA to the place is not yet waited for
-  static constexpr u32 kEpochs = 2046;
-  static constexpr u32 kSlack = 64;  // bytes behind the end that may be looked at
+  static constexpr u32 several_waves = 31;
+  static constexpr u16 dma_under_way = 0xffff;  // a DMA to the place is not yet waited for
+  static constexpr u32 epochs = 2046;
+  static constexpr u32 slack = 64;  // bytes behind the end that may be looked at
 
   explicit Lds(u32 bytes);
   // Before each workgroup: undefined, no records.

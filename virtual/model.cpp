@@ -10,15 +10,15 @@ namespace {
 
 // Time is counted in cycles; a SIMD issues every fourth, as its 16 lanes take four for a wave.
 // "CDNA3 ISA", "Wave scheduling": in each slot one instruction of each class, from different waves.
-constexpr u64 kSlot = 4;
-constexpr u32 kSimds = 4;
+constexpr u64 slot_cycles = 4;
+constexpr u32 simd_count = 4;
 
 // Of the order of what microbenchmarks of MI200 and MI300X find; none is exact.
-constexpr u64 kMemoryLatency = 600;  // L2 and HBM, mixed
-constexpr u64 kScalarLatency = 200;  // scalar cache
-constexpr u64 kLdsLatency = 64;
-constexpr u64 kJump = 16;  // a taken branch refetches
-constexpr u64 kScalarResult = 4;
+constexpr u64 memory_latency = 600;  // L2 and HBM, mixed
+constexpr u64 scalar_latency = 200;  // scalar cache
+constexpr u64 lds_latency = 64;
+constexpr u64 jump = 16;  // a taken branch refetches
+constexpr u64 scalar_result = 4;
 
 // Slots that a vector instruction keeps its unit ("CDNA3 ISA", rates; CDNA.md: transcendentals at a
 // quarter of the rate). 32-bit multiplication too.
@@ -68,7 +68,7 @@ struct ModelWave {
   bool at_barrier = false;
   int inside = 0;  // of the loop: 0 not yet, 1 now, 2 no more
   Counter vm, lgkm;
-  std::vector<u64> vector_ready = std::vector<u64>(kVectors + 256);
+  std::vector<u64> vector_ready = std::vector<u64>(vector_count + 256);
   u64 scalar_ready[128] = {};
 
   bool ended() const { return at >= trace->size(); }
@@ -89,7 +89,7 @@ class Model {
         ModelWave wave;
         wave.trace = &trace;
         wave.workgroup = g;
-        wave.simd = static_cast<u32>(waves_.size()) % kSimds;
+        wave.simd = static_cast<u32>(waves_.size()) % simd_count;
         simds_[wave.simd].waves.push_back(static_cast<u32>(waves_.size()));
         waves_.push_back(std::move(wave));
       }
@@ -107,9 +107,10 @@ class Model {
       for (const ModelWave& wave : waves_) left += !wave.ended();
       if (!left) break;
       release_barriers();
-      const u64 step =
-          issued || next == ~u64{0} ? kSlot : (next - now_ + kSlot - 1) / kSlot * kSlot;
-      advance(std::max(step, kSlot), issued);
+      const u64 step = issued || next == ~u64{0}
+                           ? slot_cycles
+                           : (next - now_ + slot_cycles - 1) / slot_cycles * slot_cycles;
+      advance(std::max(step, slot_cycles), issued);
     }
     result_.whole.total = now_;
     finish(result_.whole);
@@ -200,8 +201,8 @@ class Model {
       case Unit::transcendental: free = simd.valu_free; break;
       case Unit::matrix: free = std::max(simd.valu_free, simd.matrix_free); break;
       // Queues are short.
-      case Unit::lds: free = lds_free_ > kQueue ? lds_free_ - kQueue : 0; break;
-      case Unit::vector_memory: free = memory_free_ > kQueue ? memory_free_ - kQueue : 0; break;
+      case Unit::lds: free = lds_free_ > queue ? lds_free_ - queue : 0; break;
+      case Unit::vector_memory: free = memory_free_ > queue ? memory_free_ - queue : 0; break;
       default: break;
     }
     return free > now_ ? Blocked{Wait::unit, free} : Blocked{};
@@ -210,10 +211,10 @@ class Model {
   void issue(Simd& simd, ModelWave& wave, const Instruction& in) {
     const TraceEntry& entry = (*wave.trace)[wave.at];
     const bool last = ++wave.at >= wave.trace->size();
-    wave.ready = now_ + kSlot;
+    wave.ready = now_ + slot_cycles;
     execute(simd, wave, in, entry.cost);
     track_loop(wave, in, last);
-    if (!last && (*wave.trace)[wave.at].index != entry.index + 1) wave.ready = now_ + kJump;
+    if (!last && (*wave.trace)[wave.at].index != entry.index + 1) wave.ready = now_ + jump;
   }
 
   void execute(Simd& simd, ModelWave& wave, const Instruction& in, u32 cost) {
@@ -222,15 +223,15 @@ class Model {
       case Unit::valu:
       case Unit::transcendental: {
         const u64 slots = vector_slots(opcode);
-        simd.valu_free = now_ + kSlot * slots;
-        busy(opcode.unit, kSlot * slots);
-        set_ready(wave, in, now_ + kSlot * slots);
+        simd.valu_free = now_ + slot_cycles * slots;
+        busy(opcode.unit, slot_cycles * slots);
+        set_ready(wave, in, now_ + slot_cycles * slots);
         break;
       }
       case Unit::matrix: {
         // The unit takes one every `passes`; the sum is there to be added to after as many.
-        const u64 cycles = kSlot * in.passes;
-        simd.valu_free = now_ + kSlot;
+        const u64 cycles = slot_cycles * in.passes;
+        simd.valu_free = now_ + slot_cycles;
         simd.matrix_free = now_ + cycles;
         busy(Unit::matrix, cycles);
         set_ready(wave, in, now_ + cycles);
@@ -239,27 +240,27 @@ class Model {
       case Unit::lds: {
         const u64 cycles = std::max(cost, 1u);
         lds_free_ = std::max(lds_free_, now_) + cycles;
-        busy(Unit::lds, cycles * kSimds);
-        wave.lgkm.push(lds_free_ + kLdsLatency);
+        busy(Unit::lds, cycles * simd_count);
+        wave.lgkm.push(lds_free_ + lds_latency);
         break;
       }
       case Unit::vector_memory: {
         const u64 cycles = std::max(cost, 4u);
         memory_free_ = std::max(memory_free_, now_) + cycles;
-        busy(Unit::vector_memory, cycles * kSimds);
-        wave.vm.push(memory_free_ + kMemoryLatency);
-        if (opcode.name.starts_with("flat")) wave.lgkm.push(memory_free_ + kMemoryLatency);
+        busy(Unit::vector_memory, cycles * simd_count);
+        wave.vm.push(memory_free_ + memory_latency);
+        if (opcode.name.starts_with("flat")) wave.lgkm.push(memory_free_ + memory_latency);
         break;
       }
       case Unit::scalar_memory:
         wave.lgkm.unordered = true;
-        wave.lgkm.push(now_ + kScalarLatency);
-        busy(Unit::scalar_memory, kSlot);
+        wave.lgkm.push(now_ + scalar_latency);
+        busy(Unit::scalar_memory, slot_cycles);
         break;
       case Unit::salu:
       case Unit::branch:
-        busy(opcode.unit, kSlot);
-        set_ready(wave, in, now_ + kScalarResult);
+        busy(opcode.unit, slot_cycles);
+        set_ready(wave, in, now_ + scalar_result);
         break;
       case Unit::other: execute_other(wave, in); break;
     }
@@ -267,7 +268,7 @@ class Model {
 
   void execute_other(ModelWave& wave, const Instruction& in) {
     const std::string_view name = in.opcode->name;
-    if (name == "s_nop") wave.ready = now_ + kSlot * (1 + (in.operand[0].value & 0xf));
+    if (name == "s_nop") wave.ready = now_ + slot_cycles * (1 + (in.operand[0].value & 0xf));
     if (name == "s_sleep") wave.ready = now_ + 64 * (in.operand[0].value & 0x7f);
     if (name == "s_setprio") wave.priority = static_cast<u32>(in.operand[0].value & 3);
     if (name != "s_barrier") return;
@@ -315,7 +316,7 @@ class Model {
       for (ModelWave& wave : waves_) {
         if (wave.workgroup != g || !wave.at_barrier) continue;
         wave.at_barrier = false;
-        wave.ready = std::max(wave.ready, now_ + kSlot);
+        wave.ready = std::max(wave.ready, now_ + slot_cycles);
       }
       arrived_[g] = 0;
     }
@@ -330,8 +331,8 @@ class Model {
   }
 
   void advance(u64 step, bool any_issued) {
-    if (any_issued) step = kSlot;
-    for (u32 i = 0; i < kSimds; ++i) {
+    if (any_issued) step = slot_cycles;
+    for (u32 i = 0; i < simd_count; ++i) {
       if (simds_[i].waves.empty()) continue;
       account(result_.whole, i, step);
       if (in_window()) account(result_.loop, i, step);
@@ -361,10 +362,10 @@ class Model {
     u64 simds = 0;
     for (const Simd& simd : simds_) simds += !simd.waves.empty();
     simds = std::max<u64>(simds, 1);
-    for (int i = 0; i < kUnits; ++i) {
+    for (int i = 0; i < unit_count; ++i) {
       const bool shared =
           i == static_cast<int>(Unit::lds) || i == static_cast<int>(Unit::vector_memory);
-      cycles.busy[i] /= shared ? kSimds : simds;
+      cycles.busy[i] /= shared ? simd_count : simds;
     }
     for (u64* sum : {&cycles.issuing, &cycles.waiting_memory, &cycles.waiting_lds,
                      &cycles.waiting_barrier, &cycles.waiting_result, &cycles.waiting_unit}) {
@@ -372,18 +373,18 @@ class Model {
     }
   }
 
-  static constexpr u64 kQueue = 64;  // cycles of work that LDS and memory take in advance
+  static constexpr u64 queue = 64;  // cycles of work that LDS and memory take in advance
   const Program& program_;
   LoopRange loop_;
   u64 now_ = 0;
-  Simd simds_[kSimds];
+  Simd simds_[simd_count];
   std::vector<ModelWave> waves_;
   std::vector<u32> arrived_;  // at the barrier, of each workgroup
   u64 lds_free_ = 0, memory_free_ = 0;
   u64 inside_ = 0;
   bool any_left_ = false;
-  Votes simd_votes_[kSimds];
-  bool simd_issued_[kSimds] = {};
+  Votes simd_votes_[simd_count];
+  bool simd_issued_[simd_count] = {};
   ModelResult result_;
 };
 
@@ -391,10 +392,10 @@ class Model {
 
 u32 resident_workgroups(const LaunchState& state) {
   const Kernel& kernel = state.launch.kernel;
-  constexpr u32 kWaveSlots = 8, kRegisters = 512;
+  constexpr u32 wave_slots = 8, register_count = 512;
   const u32 registers = std::max(kernel.descriptor.vgprs(), 8u);
-  const u32 waves_per_simd = std::clamp(kRegisters / registers, 1u, kWaveSlots);
-  const u32 by_waves = std::max(waves_per_simd * kSimds / state.waves, 1u);
+  const u32 waves_per_simd = std::clamp(register_count / registers, 1u, wave_slots);
+  const u32 by_waves = std::max(waves_per_simd * simd_count / state.waves, 1u);
   const u32 by_lds = state.lds_bytes ? lds_limit(state.target) / state.lds_bytes : ~0u;
   return std::max(1u, std::min(by_waves, by_lds));
 }

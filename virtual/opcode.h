@@ -32,22 +32,22 @@ using MaskKernel = u64 (*)(const u32* const* s, const LaneContext& context);
 enum class Type : u8 { b32, b64, i64, f16, bf16, f32, f64, b16 };
 
 enum OpcodeFlag : u16 {
-  kReadsDst = 1 << 0,    // the destination is a source too (v_fmac, d16 loads, ...)
-  kMovesLanes = 1 << 1,  // v_readlane and the like: ignores EXEC
-  kWritesScc = 1 << 2,
-  kReadsScc = 1 << 3,
-  kReadsVcc = 1 << 4,     // without naming it
-  kWritesVcc = 1 << 5,    // likewise
-  kWritesExec = 1 << 6,   // likewise
-  kDot = 1 << 7,          // dot products have wait states of their own
-  kFloatResult = 1 << 8,  // clamp and omod work on floats
-  kStore = 1 << 9,
-  kKeepsHigh = 1 << 10,  // a 16-bit result that leaves the other half
-  kDouble = 1 << 11,     // matrix instruction in f64
-  kNotXdl = 1 << 15,     // matrix instruction in f32: another pipe (LLVM, isXDL)
-  kAtomic = 1 << 12,
-  kPacked = 1 << 13,  // op_sel, op_sel_hi, neg_lo, neg_hi have their packed meaning
-  kLdsDma = 1 << 14,  // writes LDS at M0
+  reads_dst = 1 << 0,    // the destination is a source too (v_fmac, d16 loads, ...)
+  moves_lanes = 1 << 1,  // v_readlane and the like: ignores EXEC
+  writes_scc = 1 << 2,
+  reads_scc = 1 << 3,
+  reads_vcc = 1 << 4,     // without naming it
+  writes_vcc = 1 << 5,    // likewise
+  writes_exec = 1 << 6,   // likewise
+  is_dot = 1 << 7,        // dot products have wait states of their own
+  float_result = 1 << 8,  // clamp and omod work on floats
+  is_store = 1 << 9,
+  keeps_high = 1 << 10,  // a 16-bit result that leaves the other half
+  in_f64 = 1 << 11,      // matrix instruction in f64
+  not_xdl = 1 << 15,     // matrix instruction in f32: another pipe (LLVM, isXDL)
+  is_atomic = 1 << 12,
+  is_packed = 1 << 13,   // op_sel, op_sel_hi, neg_lo, neg_hi have their packed meaning
+  writes_lds = 1 << 14,  // writes LDS at M0
 };
 
 struct Opcode {

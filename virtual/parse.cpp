@@ -13,7 +13,7 @@
 namespace instinct {
 namespace {
 
-constexpr u8 kNotPrinted = 0x80;
+constexpr u8 not_printed = 0x80;
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -59,13 +59,25 @@ struct NamedScalar {
   u16 first;
   u8 count;
 };
-constexpr NamedScalar kNamed[] = {
-    {"vcc", kVcc, 2},       {"vcc_lo", kVcc, 1},         {"vcc_hi", kVcc + 1, 1},
-    {"exec", kExec, 2},     {"exec_lo", kExec, 1},       {"exec_hi", kExec + 1, 1},
-    {"m0", kM0, 1},         {"flat_scratch", 102, 2},    {"flat_scratch_lo", 102, 1},
-    {"xnack_mask", 104, 2}, {"flat_scratch_hi", 103, 1}, {"xnack_mask_lo", 104, 1},
-    {"src_vccz", 251, 1},   {"xnack_mask_hi", 105, 1},   {"src_execz", 252, 1},
-    {"vccz", 251, 1},       {"execz", 252, 1},           {"src_scc", 253, 1},
+constexpr NamedScalar named[] = {
+    {"vcc", vcc_register, 2},
+    {"vcc_lo", vcc_register, 1},
+    {"vcc_hi", vcc_register + 1, 1},
+    {"exec", exec_register, 2},
+    {"exec_lo", exec_register, 1},
+    {"exec_hi", exec_register + 1, 1},
+    {"m0", m0_register, 1},
+    {"flat_scratch", 102, 2},
+    {"flat_scratch_lo", 102, 1},
+    {"xnack_mask", 104, 2},
+    {"flat_scratch_hi", 103, 1},
+    {"xnack_mask_lo", 104, 1},
+    {"src_vccz", 251, 1},
+    {"xnack_mask_hi", 105, 1},
+    {"src_execz", 252, 1},
+    {"vccz", 251, 1},
+    {"execz", 252, 1},
+    {"src_scc", 253, 1},
     {"scc", 253, 1},
 };
 struct NamedValue {
@@ -73,14 +85,14 @@ struct NamedValue {
   u64 value;
 };
 // Apertures: their limits are never compared by compilers for these targets.
-constexpr NamedValue kValues[] = {
-    {"src_shared_base", u64{kSharedAperture} << 32},
-    {"src_private_base", u64{kPrivateAperture} << 32},
-    {"src_shared_limit", u64{kSharedAperture} << 32 | 0xffffffff},
-    {"src_private_limit", u64{kPrivateAperture} << 32 | 0xffffffff},
+constexpr NamedValue values[] = {
+    {"src_shared_base", u64{shared_aperture} << 32},
+    {"src_private_base", u64{private_aperture} << 32},
+    {"src_shared_limit", u64{shared_aperture} << 32 | 0xffffffff},
+    {"src_private_limit", u64{private_aperture} << 32 | 0xffffffff},
     {"src_pops_exiting_wave_id", 0},
 };
-constexpr NamedValue kHardwareRegisters[] = {
+constexpr NamedValue hardware_registers[] = {
     {"HW_REG_MODE", 1},   {"HW_REG_STATUS", 2},        {"HW_REG_TRAPSTS", 3},
     {"HW_REG_HW_ID", 4},  {"HW_REG_GPR_ALLOC", 5},     {"HW_REG_LDS_ALLOC", 6},
     {"HW_REG_IB_STS", 7}, {"HW_REG_SH_MEM_BASES", 15}, {"HW_REG_XCC_ID", 20},
@@ -92,7 +104,7 @@ u64 parse_hwreg(std::string_view arguments) {
   u64 id = 0, offset = 0, size = 32;
   if (!parts.empty()) {
     id = static_cast<u64>(parse_integer(parts[0]).value_or(0));
-    for (const auto& known : kHardwareRegisters) {
+    for (const auto& known : hardware_registers) {
       if (known.name == parts[0]) id = known.value;
     }
   }
@@ -136,7 +148,7 @@ bool parse_register(std::string_view text, Operand& operand) {
   }
   if (last >= (kind == 's' ? 102 : 256)) return false;
   operand.kind = kind == 's' ? Operand::Kind::scalar : Operand::Kind::vector;
-  operand.first = static_cast<u16>(first + (kind == 'a' ? kAccumulators : 0));
+  operand.first = static_cast<u16>(first + (kind == 'a' ? first_accumulator : 0));
   operand.count = static_cast<u8>(last - first + 1);
   return true;
 }
@@ -163,14 +175,14 @@ std::string_view strip_modifiers(std::string_view text, Operand& operand) {
 }
 
 bool parse_named(std::string_view text, Operand& operand) {
-  for (const auto& known : kNamed) {
+  for (const auto& known : named) {
     if (known.name != text) continue;
     operand.kind = Operand::Kind::scalar;
     operand.first = known.first;
     operand.count = known.count;
     return true;
   }
-  for (const auto& known : kValues) {
+  for (const auto& known : values) {
     if (known.name != text) continue;
     operand.kind = Operand::Kind::constant;
     operand.value = known.value;
@@ -232,9 +244,9 @@ u8 parse_bit_list(std::string_view text) {
 }
 
 u8 parse_select(std::string_view text) {
-  constexpr std::string_view kNames[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3",
-                                         "WORD_0", "WORD_1", "DWORD"};
-  return static_cast<u8>(std::ranges::find(kNames, text) - std::begin(kNames));
+  constexpr std::string_view names[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3",
+                                        "WORD_0", "WORD_1", "DWORD"};
+  return static_cast<u8>(std::ranges::find(names, text) - std::begin(names));
 }
 
 // ds_swizzle's offset:swizzle(MODE, ...) as its 16 bits ("CDNA3 ISA", DS_SWIZZLE_B32).
@@ -270,22 +282,22 @@ struct DppName {
   u16 base;
 };
 // "CDNA3 ISA", table of DPP_CTRL encodings.
-constexpr DppName kDppShifts[] = {
+constexpr DppName dpp_shifts[] = {
     {"row_shl:", 0x100}, {"row_shr:", 0x110}, {"row_ror:", 0x120}, {"row_newbcast:", 0x150}};
-constexpr DppName kDppWhole[] = {{"wave_shl:1", 0x130},   {"wave_rol:1", 0x134},
+constexpr DppName dpp_whole[] = {{"wave_shl:1", 0x130},   {"wave_rol:1", 0x134},
                                  {"wave_shr:1", 0x138},   {"wave_ror:1", 0x13c},
                                  {"row_mirror", 0x140},   {"row_half_mirror", 0x141},
                                  {"row_bcast:15", 0x142}, {"row_bcast:31", 0x143}};
 
 bool parse_dpp(std::string_view token, Instruction& in) {
-  for (const auto& known : kDppWhole) {
+  for (const auto& known : dpp_whole) {
     if (known.name == token) {
       in.dpp.used = true;
       in.dpp.control = known.base;
       return true;
     }
   }
-  for (const auto& known : kDppShifts) {
+  for (const auto& known : dpp_shifts) {
     std::string_view rest = token;
     if (!eat(rest, known.name)) continue;
     in.dpp.used = true;
@@ -432,7 +444,7 @@ void note_write(Instruction& in, const Operand& operand) {
 }
 
 bool keeps_destination(const Instruction& in) {
-  if (in.opcode->flags & (kReadsDst | kKeepsHigh)) return true;
+  if (in.opcode->flags & (reads_dst | keeps_high)) return true;
   if (in.sdwa.used && in.sdwa.dst != 6 && in.sdwa.unused == 2) return true;
   return in.dpp.used && (!in.dpp.bound_ctrl || in.dpp.row_mask != 0xf || in.dpp.bank_mask != 0xf);
 }
@@ -443,7 +455,7 @@ void finish(Instruction& in) {
   in.handler = opcode.handler;
   in.kernel = opcode.kernel;
   in.destinations = opcode.destinations;
-  const bool atomic = opcode.flags & kAtomic;
+  const bool atomic = opcode.flags & is_atomic;
   if (in.lds && opcode.unit == Unit::vector_memory) in.destinations = 0;
   if (atomic && opcode.destinations == 0 && in.sc0 && opcode.name[0] != 'b') in.destinations = 1;
   in.destinations = std::min(in.destinations, in.operand_count);
@@ -461,16 +473,17 @@ void finish(Instruction& in) {
     if (keeps_destination(in)) note_read(in, in.operand[i]);
   }
   if (atomic && opcode.name[0] == 'b' && in.sc0) note_write(in, in.operand[0]);
-  if (opcode.flags & kReadsVcc) add_scalars(in.scalar_read, kVcc, 2);
-  if (opcode.flags & kWritesVcc) add_scalars(in.scalar_write, kVcc, 2);
-  if (opcode.flags & kWritesExec) add_scalars(in.scalar_write, kExec, 2);
-  if (in.lds || opcode.flags & kLdsDma) add_scalars(in.scalar_read, kM0, 1);
+  if (opcode.flags & reads_vcc) add_scalars(in.scalar_read, vcc_register, 2);
+  if (opcode.flags & writes_vcc) add_scalars(in.scalar_write, vcc_register, 2);
+  if (opcode.flags & writes_exec) add_scalars(in.scalar_write, exec_register, 2);
+  if (in.lds || opcode.flags & writes_lds) add_scalars(in.scalar_read, m0_register, 1);
   // Formats of at most six bits take half the passes (LLVM, getF8F6F4 scheduling classes).
   const bool narrow = in.cbsz > 1 && in.blgp > 1 && opcode.name.ends_with("f8f6f4");
   in.passes = narrow ? opcode.passes / 2 : opcode.passes;
   // Not printed: packed instructions use both halves, others none (mixed precision: f32).
-  if (in.op_sel_hi == kNotPrinted) in.op_sel_hi = opcode.flags & kPacked && !opcode.mixed ? 0xf : 0;
-  const bool halves = opcode.flags & kKeepsHigh || (in.op_sel && !(opcode.flags & kPacked));
+  if (in.op_sel_hi == not_printed)
+    in.op_sel_hi = opcode.flags & is_packed && !opcode.mixed ? 0xf : 0;
+  const bool halves = opcode.flags & keeps_high || (in.op_sel && !(opcode.flags & is_packed));
   in.plain &= !halves && !in.clamp && !in.omod && !in.dpp.used && !in.sdwa.used;
 }
 
@@ -492,7 +505,7 @@ std::string_view strip_suffix(std::string_view mnemonic, Instruction& in) {
 
 Instruction parse_instruction(std::string_view text, Target target) {
   Instruction in;
-  in.op_sel_hi = kNotPrinted;
+  in.op_sel_hi = not_printed;
   text = trim(text.substr(0, text.find("//")));
   // LLVM decodes some words that are no instruction and says so: "a[2:3]/*Invalid register, ...*/".
   if (text.find("/*") != text.npos) return in;
@@ -507,7 +520,7 @@ Instruction parse_instruction(std::string_view text, Target target) {
     bool first = true;
     for (std::string_view token : split(part, ' ')) {
       const bool modifier = parse_modifier(token, in);
-      if (!modifier && first && in.operand_count < Instruction::kOperands) {
+      if (!modifier && first && in.operand_count < Instruction::operands) {
         in.operand[in.operand_count++] = parse_operand(token);
       }
       first = false;

@@ -52,7 +52,7 @@ double percent(u64 part, u64 whole) {
 Text table(const UnitCounts& counts, const Cycles& cycles) {
   Text out = format("    %-16s %14s %8s %10s\n", "", "instructions", "share", "unit busy");
   const u64 total = counts.total();
-  for (int i = 0; i < kUnits; ++i) {
+  for (int i = 0; i < unit_count; ++i) {
     if (!counts.executed[i]) continue;
     out += format("    %-16s %14llu %7.1f%%", name_of(static_cast<Unit>(i)),
                   static_cast<unsigned long long>(counts.executed[i]),

@@ -21,19 +21,20 @@ enum class Unit : u8 {
   vector_memory,
   other
 };
-inline constexpr int kUnits = 9;
+inline constexpr int unit_count = 9;
 const char* name_of(Unit unit);
 
 struct UnitCounts {
-  u64 executed[kUnits] = {};
+  u64 executed[unit_count] = {};
   u64 total() const;
 };
 
 // What the cycles of a SIMD went to; mean of the four of a compute unit.
 struct Cycles {
   u64 total = 0;
-  u64 busy[kUnits] = {};  // the unit had work under way; LDS and memory are those of the whole CU
-  u64 issuing = 0;        // some wave issued something
+  u64 busy[unit_count] =
+      {};           // the unit had work under way; LDS and memory are those of the whole CU
+  u64 issuing = 0;  // some wave issued something
   // No wave could issue. Most of them were waiting ...
   u64 waiting_memory = 0;   // for vmcnt
   u64 waiting_lds = 0;      // for lgkmcnt

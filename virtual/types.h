@@ -16,7 +16,7 @@ using i16 = std::int16_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
-inline constexpr u32 kWaveLanes = 64;
+inline constexpr u32 wave_lanes = 64;
 
 enum class Target : u8 { gfx942, gfx950 };
 

@@ -11,13 +11,13 @@ namespace instinct {
 class Workgroup;
 
 struct alignas(64) Row {
-  u32 lane[kWaveLanes];
+  u32 lane[wave_lanes];
 };
 
 // A set of registers as bits.
-template <int kWords>
+template <int word_count>
 struct Bits {
-  std::array<u64, kWords> word{};
+  std::array<u64, word_count> word{};
 
   bool test(u32 i) const { return word[i >> 6] >> (i & 63) & 1; }
   void set(u32 i) { word[i >> 6] |= u64{1} << (i & 63); }
@@ -48,20 +48,20 @@ struct InFlight {
 };
 
 // Counted accesses, oldest first.
-template <int kCapacity>
+template <int capacity>
 class Queue {
  public:
   u32 size() const { return tail_ - head_; }
-  bool full() const { return size() == kCapacity; }
-  InFlight& operator[](u32 i) { return entries_[(head_ + i) % kCapacity]; }
-  const InFlight& operator[](u32 i) const { return entries_[(head_ + i) % kCapacity]; }
-  void push(const InFlight& entry) { entries_[tail_++ % kCapacity] = entry; }
+  bool full() const { return size() == capacity; }
+  InFlight& operator[](u32 i) { return entries_[(head_ + i) % capacity]; }
+  const InFlight& operator[](u32 i) const { return entries_[(head_ + i) % capacity]; }
+  void push(const InFlight& entry) { entries_[tail_++ % capacity] = entry; }
   void pop() { ++head_; }
   void clear() { head_ = tail_ = 0; }
 
  private:
   u32 head_ = 0, tail_ = 0;
-  InFlight entries_[kCapacity];
+  InFlight entries_[capacity];
 };
 
 // What the rules for wait states look back at.
@@ -75,8 +75,8 @@ struct Wave {
 
   const Instruction* next = nullptr;
   Workgroup* group = nullptr;
-  Row* vector = nullptr;     // kVectors rows
-  Row* undefined = nullptr;  // kVectors rows of undefined bits; valid where `dirty` is set
+  Row* vector = nullptr;     // vector_count rows
+  Row* undefined = nullptr;  // vector_count rows of undefined bits; valid where `dirty` is set
   State state = State::running;
   bool yields = false;  // another wave should run now
   bool scc = false;
@@ -85,7 +85,7 @@ struct Wave {
   bool slow = false;   // denormals are flushed, or registers are indexed
   u32 mode = 0;        // the MODE register
   u32 index = 0;       // in the workgroup
-  u64 exec_mask = 0;   // == scalar[kExec], scalar[kExec + 1]
+  u64 exec_mask = 0;   // == scalar[exec_register], scalar[exec_register + 1]
 
   Bits<8> dirty;    // vector registers with some undefined bit
   Bits<8> pending;  // vector registers to which a load is under way
@@ -93,19 +93,19 @@ struct Wave {
   u64 scalar_pending[2] = {};
   bool any_pending = false;
 
-  u32 scalar[kScalars] = {};
+  u32 scalar[scalar_count] = {};
   u32 scalar_undefined[128] = {};
 
   Queue<64> vm;
   Queue<64> lgkm;
 
   // Wait states.
-  static constexpr u32 kIssued = 32;
+  static constexpr u32 issued_capacity = 32;
   u64 clock = 64;         // wait states since the start
   u64 produced[16] = {};  // when an instruction of each class (hazards.cpp) was issued last
   u64 matrix_until = 0;   // until then, results of matrix instructions may not be there
   u32 issued_count = 0;
-  Issued issued[kIssued];
+  Issued issued[issued_capacity];
 
   u64 executed = 0;  // instructions
   u64 barriers = 0;
@@ -115,8 +115,8 @@ struct Wave {
   u64 exec() const { return exec_mask; }
   void set_exec(u64 value) {
     exec_mask = value;
-    scalar[kExec] = static_cast<u32>(value);
-    scalar[kExec + 1] = static_cast<u32>(value >> 32);
+    scalar[exec_register] = static_cast<u32>(value);
+    scalar[exec_register + 1] = static_cast<u32>(value >> 32);
   }
   u64 scalar64(u32 first) const { return scalar[first] | u64{scalar[first + 1]} << 32; }
   bool flush_f32() const { return (mode >> 4 & 3) != 3; }

@@ -14,7 +14,7 @@
 namespace instinct {
 namespace {
 
-constexpr u64 kTurn = 4096;  // instructions before another wave runs, without a seed
+constexpr u64 turn_length = 4096;  // instructions before another wave runs, without a seed
 
 }  // namespace
 
@@ -24,12 +24,12 @@ Workgroup::Workgroup(const LaunchState& launch_state)
       counts(launch_state.program.instructions().size()),
       waves_(new Wave[launch_state.waves]) {
   // Pages appear as registers are used.
-  rows_bytes_ = u64{state.waves} * 2 * kVectors * sizeof(Row);
+  rows_bytes_ = u64{state.waves} * 2 * vector_count * sizeof(Row);
   void* rows = mmap(nullptr, rows_bytes_, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (rows == MAP_FAILED) throw Error(Error::Kind::out_of_memory, "no memory for registers");
   rows_ = static_cast<Row*>(rows);
-  const u64 scratch = u64{state.waves} * kWaveLanes * state.scratch_bytes;
+  const u64 scratch = u64{state.waves} * wave_lanes * state.scratch_bytes;
   if (scratch) {
     scratch_.reset(new u8[scratch]);
     scratch_undefined_.reset(new u8[scratch]);
@@ -42,7 +42,7 @@ void Workgroup::run(u32 x, u32 y, u32 z) {
   start(x, y, z);
   while (alive_) {
     const u32 turn = pick();
-    const u64 quantum = state.launch.seed ? 1 + random_() % 24 : kTurn;
+    const u64 quantum = state.launch.seed ? 1 + random_() % 24 : turn_length;
     if (trace)
       run_wave<true>(waves_[turn], quantum);
     else
@@ -56,7 +56,7 @@ void Workgroup::start(u32 x, u32 y, u32 z) {
   id_[2] = z;
   const Checks& checks = state.checks;
   lds.reset(state.lds_bytes, checks.undefined, checks.races);
-  const u64 scratch = u64{state.waves} * kWaveLanes * state.scratch_bytes;
+  const u64 scratch = u64{state.waves} * wave_lanes * state.scratch_bytes;
   if (scratch) {
     std::memset(scratch_.get(), 0xff, scratch);
     std::memset(scratch_undefined_.get(), 0xff, scratch);
@@ -71,8 +71,8 @@ void Workgroup::start(u32 x, u32 y, u32 z) {
     wave = Wave{};
     wave.index = i;
     wave.group = this;
-    wave.vector = rows_ + u64{i} * 2 * kVectors;
-    wave.undefined = wave.vector + kVectors;
+    wave.vector = rows_ + u64{i} * 2 * vector_count;
+    wave.undefined = wave.vector + vector_count;
     start_wave(wave);
   }
 }
@@ -85,15 +85,15 @@ void Workgroup::start_wave(Wave& wave) {
               u32{descriptor.ieee_mode()} << 9;
   wave.slow = wave.flush_f32() || wave.flush_f16();
   // Nothing is defined but what the runtime sets below.
-  const u32 vectors = std::min<u32>(std::max(descriptor.vgprs(), 8u), kAccumulators);
-  for (const u32 base : {0u, u32{kAccumulators}}) {
+  const u32 vectors = std::min<u32>(std::max(descriptor.vgprs(), 8u), first_accumulator);
+  for (const u32 base : {0u, u32{first_accumulator}}) {
     std::memset(wave.vector + base, 0xff, vectors * sizeof(Row));
     if (wave.track) std::memset(wave.undefined + base, 0xff, vectors * sizeof(Row));
   }
   if (wave.track) {
     for (u32 i = 0; i < vectors; ++i) {
       wave.dirty.set(i);
-      wave.dirty.set(kAccumulators + i);
+      wave.dirty.set(first_accumulator + i);
     }
     std::fill(std::begin(wave.scalar_undefined), std::end(wave.scalar_undefined), ~0u);
     wave.scalar_dirty[0] = wave.scalar_dirty[1] = ~u64{0};
@@ -101,10 +101,10 @@ void Workgroup::start_wave(Wave& wave) {
   }
   const Dim3& block = state.launch.block;
   const u64 threads = block.count();
-  const u64 first = u64{wave.index} * kWaveLanes;
+  const u64 first = u64{wave.index} * wave_lanes;
   u64 exec = 0;
   Row& ids = wave.vector[0];
-  for (u32 lane = 0; lane < kWaveLanes; ++lane) {
+  for (u32 lane = 0; lane < wave_lanes; ++lane) {
     const u64 id = first + lane;
     if (id < threads) exec |= u64{1} << lane;
     // "User Guide for AMDGPU Backend", "Initial Kernel Execution State": packed work-item IDs.
@@ -136,7 +136,8 @@ void define64(Wave& wave, u32& index, u64 value) {
 
 void Workgroup::start_scalars(Wave& wave) {
   const KernelDescriptor& d = state.launch.kernel.descriptor;
-  for (const u32 index : {u32{kExec}, u32{kExec} + 1}) define(wave, index, wave.scalar[index]);
+  for (const u32 index : {u32{exec_register}, u32{exec_register} + 1})
+    define(wave, index, wave.scalar[index]);
   u32 next = 0;
   if (d.private_segment_buffer()) {
     for (int i = 0; i < 2; ++i) define64(wave, next, 0);
@@ -187,14 +188,14 @@ void Workgroup::step(Wave& wave, const Instruction& in) {
   if (hazards) note_issued(wave, in);
 }
 
-template <bool kTrace>
+template <bool traced>
 void Workgroup::run_wave(Wave& wave, u64 quantum) {
   wave.yields = false;
   while (quantum-- && wave.state == Wave::State::running && !wave.yields) {
     const Instruction& in = *wave.next;
-    if (kTrace) access_cycles = 0;
+    if (traced) access_cycles = 0;
     step(wave, in);
-    if (kTrace) (*trace)[wave.index].push_back({in.index, access_cycles});
+    if (traced) (*trace)[wave.index].push_back({in.index, access_cycles});
   }
   if (wave.executed > state.instruction_limit && wave.state == Wave::State::running) {
     fail(wave, *wave.next, Fault::stuck, -1,
@@ -326,7 +327,8 @@ void Workgroup::fail_scratch(const Wave& wave, const Instruction& in, u32 lane, 
 void Workgroup::fail_race(const Wave& wave, const Instruction& in, u32 lane, u32 address,
                           Conflict conflict, u32 other) const {
   const std::string place = "LDS byte " + hex(address);
-  const std::string who = other == Lds::kSeveral ? "other waves" : "wave " + std::to_string(other);
+  const std::string who =
+      other == Lds::several_waves ? "other waves" : "wave " + std::to_string(other);
   switch (conflict) {
     case Conflict::under_way:
       fail(wave, in, Fault::not_waited_for, static_cast<int>(lane),

@@ -69,10 +69,10 @@ class Workgroup {
   const Allocation* find(u64 address, u64 bytes);
   // Scratch of a lane: `bytes` at `offset`.
   u8* scratch(const Wave& wave, u32 lane) {
-    return scratch_.get() + (u64{wave.index} * kWaveLanes + lane) * state.scratch_bytes;
+    return scratch_.get() + (u64{wave.index} * wave_lanes + lane) * state.scratch_bytes;
   }
   u8* scratch_undefined(const Wave& wave, u32 lane) {
-    return scratch_undefined_.get() + (u64{wave.index} * kWaveLanes + lane) * state.scratch_bytes;
+    return scratch_undefined_.get() + (u64{wave.index} * wave_lanes + lane) * state.scratch_bytes;
   }
   void end_wave(Wave& wave, const Instruction& in);
   void arrive(Wave& wave, const Instruction& in);
@@ -86,7 +86,7 @@ class Workgroup {
  private:
   void start_wave(Wave& wave);
   void start_scalars(Wave& wave);
-  template <bool kTrace>
+  template <bool traced>
   void run_wave(Wave& wave, u64 quantum);
   void release_barrier();
   u32 pick();

@@ -15,9 +15,9 @@ import torch
 import wavefire
 from engine.engine import Engine
 from engine.model import Llama
+from engine.progress import Progress
 from engine.scheduler import Request, SamplingParams, Scheduler
 from engine.weights import load
-from tqdm import tqdm
 
 SYSTEM = (
     "You are a friendly and knowledgeable assistant. Answer the question of the user in plain "
@@ -118,7 +118,7 @@ class Stream:
             if self.single:
                 print(piece, end="", flush=True)
             else:
-                tqdm.write(f"[{request.id}] {' '.join(piece.split())}")
+                Progress.write(f"[{request.id}] {' '.join(piece.split())}")
         self.shown[request.id] = max(begin, end)
         if self.single and request.finished:
             print()
@@ -192,16 +192,15 @@ def main(argv: list[str] | None = None) -> int:
         engine.scheduler.add(request)
     stream = Stream(tokenizer.decode, count, args.quiet)
     begin = time.perf_counter()
-    with tqdm(
-        total=count * args.max_tokens,
-        desc="serving",
-        unit="token",
-        disable=args.quiet or count == 1,
-    ) as bar:
-        while engine.scheduler.busy:
-            for request, _ in engine.step():
-                bar.update(1)
-                stream.update(request)
+    total = count * args.max_tokens
+    try:
+        with Progress("serving", total, "token", hidden=args.quiet or count == 1) as progress:
+            while engine.scheduler.busy:
+                for request, _ in engine.step():
+                    progress.update()
+                    stream.update(request)
+    except MemoryError as error:
+        sys.exit(f"serve.py: error: --pages: {error}; accepted: what the longest request needs")
     summary = summarize(requests, engine, time.perf_counter() - begin)
 
     if count > 1 or args.quiet:

@@ -32,7 +32,7 @@ std::string why_no_driver(std::string_view kind);
 /// "cuda:0" and "hip:0" ("cuda" means the first) are opened, and tensors of the host stay with the
 /// CPU. Not to be called while operations run. Throws `Error`: invalid_argument for an unknown name
 /// or a number out of range, device if there is no driver.
-DeviceInfo use_device(std::string_view id);
+DeviceInfo use_device(std::string_view name);
 
 /// What `use_device` chose last.
 DeviceInfo current_device();

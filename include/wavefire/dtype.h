@@ -16,18 +16,30 @@ enum class DType : unsigned char {
   i64,
   u8,
   b1,  // bool, one byte an element
+  // Nothing computes with those below: they are moved, and named in messages.
+  f64,
+  i8,
+  i16,
+  u16,
+  u32,
+  u64,
 };
 
-inline constexpr int dtype_count = 11;
+inline constexpr int dtype_count = 17;
 
 /// Bytes of one element.
 constexpr int size_of(DType dtype) {
   switch (dtype) {
-    case DType::i64: return 8;
+    case DType::f64:
+    case DType::i64:
+    case DType::u64: return 8;
     case DType::f32:
-    case DType::i32: return 4;
+    case DType::i32:
+    case DType::u32: return 4;
     case DType::f16:
-    case DType::bf16: return 2;
+    case DType::bf16:
+    case DType::i16:
+    case DType::u16: return 2;
     default: return 1;
   }
 }
@@ -38,7 +50,8 @@ constexpr bool is_float8(DType dtype) {
 }
 
 constexpr bool is_floating(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || is_float8(dtype);
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 ||
+         dtype == DType::f64 || is_float8(dtype);
 }
 
 /// The name that messages, logs and kernel specs use: "float32", "bfloat16", "float8_e4m3fn", ...
@@ -55,6 +68,12 @@ constexpr const char* name_of(DType dtype) {
     case DType::i64: return "int64";
     case DType::u8: return "uint8";
     case DType::b1: return "bool";
+    case DType::f64: return "float64";
+    case DType::i8: return "int8";
+    case DType::i16: return "int16";
+    case DType::u16: return "uint16";
+    case DType::u32: return "uint32";
+    case DType::u64: return "uint64";
   }
   return "unknown";
 }

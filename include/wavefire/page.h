@@ -29,7 +29,8 @@ void append_paged_mla_kv_cache(const TensorView& ckv, const TensorView& kpe,
 void batch_indices_positions(const TensorView& append_indptr, const TensorView& seq_lens,
                              const TensorView& batch_indices, const TensorView& positions);
 
-/// out i32 [batch]: (pages - 1) * page_size + last_page_len, 0 without pages.
+/// out i32 [batch]: (pages - 1) * page_size + last_page_len, 0 without pages. `last_page_len` of a
+/// request with pages is 1 to page_size, here and above.
 void sequence_lengths(const TensorView& indptr, const TensorView& last_page_len, int page_size,
                       const TensorView& out);
 

@@ -24,7 +24,8 @@ void apply_rope_with_cache(const TensorView& q, const TensorView& k, const Tenso
                            const TensorView& cos_sin, const TensorView& q_out,
                            const TensorView& k_out, const RopeOptions& options);
 
-/// positions [indptr[batch]] i32 of tokens in requests that begin at offsets[b]: offsets[b] + i.
+/// positions [indptr[batch]] i32 of tokens in requests that begin at offsets[b] (i32 or i64, 0 or
+/// more): offsets[b] + i.
 void rope_positions(const TensorView& indptr, const TensorView& offsets,
                     const TensorView& positions);
 

@@ -173,11 +173,15 @@ WF_DEVICE bool renormalize_row(const Row& row, const Filter& filter, const Buffe
   const float threshold = filter_threshold<Rows>(w, row.size, filter, buffers.candidates);
   const E bound = T::splat(threshold);
   const double mass = threshold > 0.f ? kept_mass<Rows>(w.data, 0, row.size, threshold) : w.total;
-  const E factor = T::splat(static_cast<float>(1 / mass));
+  // By 1 / mass in two steps: of subnormal weights that is infinite, of huge ones subnormal.
+  const double step = mass < 0x1p-64 ? 0x1p100 : (mass > 0x1p100 ? 0x1p-64 : 1);
+  const E power = T::splat(static_cast<float>(step));
+  const E factor = T::splat(static_cast<float>(1 / (mass * step)));
   tile::with_output_dtype(out_dtype, [&]<DType dtype>() {
     Rows::for_columns(row.size, [&](i64 column, int count) {
       const E v = Rows::template load<DType::f32>(w.data, column, count);
-      const E kept = tile::select(tile::less_equal(bound, v), v * factor, T::splat(0.f));
+      const E share = v * power * factor;
+      const E kept = tile::select(tile::less_equal(bound, v), share, T::splat(0.f));
       Rows::template store<dtype>(out, column, count, kept);
     });
   });

@@ -45,6 +45,12 @@ def export(array: np.ndarray) -> Any:
     return tvm_ffi.from_dlpack(capsule)
 
 
+def export_torch(x: Any) -> Any:
+    if x.is_neg():  # DLPack does not tell: the values would be read with the wrong sign
+        raise ValueError("tensor: a lazily negated view")
+    return x
+
+
 def _export_jax(x: Any) -> Any:
     on_cpu = all(device.platform == "cpu" for device in x.devices())
     return export(np.asarray(x)) if on_cpu else x
@@ -56,14 +62,19 @@ def is_jax_type(kind: type) -> bool:
     return jax is not None and hasattr(jax, "Array") and issubclass(kind, jax.Array)
 
 
-_exporters: dict[type, Callable[[Any], Any] | None] = {}
-
-
-def exporter(kind: type) -> Callable[[Any], Any] | None:
-    """What turns an argument of that type into one that the library takes; None: nothing to do."""
-    if kind not in _exporters:
+class _Exporters(dict[type, Callable[[Any], Any] | None]):
+    def __missing__(self, kind: type) -> Callable[[Any], Any] | None:
+        torch = sys.modules.get("torch")
+        chosen: Callable[[Any], Any] | None = None
         if issubclass(kind, np.ndarray):
-            _exporters[kind] = export
-        else:
-            _exporters[kind] = _export_jax if is_jax_type(kind) else None
-    return _exporters[kind]
+            chosen = export
+        elif torch is not None and issubclass(kind, torch.Tensor):
+            chosen = export_torch
+        elif is_jax_type(kind):
+            chosen = _export_jax
+        self[kind] = chosen
+        return chosen
+
+
+# What turns an argument of a type into one that the library takes; None: not a tensor.
+exporters = _Exporters()

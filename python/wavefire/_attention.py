@@ -6,14 +6,34 @@ from typing import Any
 
 import numpy as np
 
-from ._library import Handle, function
-from ._tensors import dtype_code, dtype_name, empty, require_shape, require_writable, scale
+from ._errors import message, number, shown
+from ._library import Handle, function, library
+from ._tensors import (
+    DTYPE_CODES,
+    dtype_name,
+    empty,
+    is_tensor,
+    require_array,
+    require_shape,
+    require_tensor,
+    require_writable,
+    scale,
+)
 
-_create = function("attention_create")
-_destroy = function("attention_destroy")
-_plan = function("attention_plan")
-_run = function("attention_run")
-_workspace_bytes = function("attention_workspace_bytes")
+_create = library.get_function("attention_create")
+_destroy = library.get_function("attention_destroy")
+_workspace_bytes = library.get_function("attention_workspace_bytes")
+_plan = function(
+    "attention_plan", "plan", "qo_indptr", "kv_indptr", "kv_indices", "kv_last_page_len",
+    "page_size", "custom_mask", "mask_indptr", "num_qo_heads", "num_kv_heads", "head_dim_qk",
+    "head_dim_vo", "q_data_type", "kv_data_type", "o_data_type", "kv_layout", "causal",
+    "window_left", "sm_scale", "logits_soft_cap", "pos_encoding_mode", "rope_scale", "rope_theta",
+    "fixed_split_size", "disable_split_kv",
+)  # fmt: skip
+_run = function(
+    "attention_run", "plan", "q", "k", "v", "out", "lse", "q_scale", "k_scale", "v_scale",
+    "q_scale", "k_scale", "v_scale", "sinks", "alibi_slopes",
+)  # fmt: skip
 
 POSITION_MODES = {"NONE": 0, "ROPE_LLAMA": 1, "ALIBI": 2}
 
@@ -32,31 +52,40 @@ def position_mode(name: str) -> int:
     return POSITION_MODES[name]
 
 
-def split_paged_cache(paged_kv_cache: Any, hnd: bool) -> tuple[Any, Any]:
+def require_mask(operation: str, mask: Any, *, packed: bool, ranks: tuple[int, ...]) -> None:
+    """A custom mask is bool, one with a bit for each pair uint8."""
+    name, accepted = ("packed_custom_mask", "uint8") if packed else ("custom_mask", "bool")
+    require_tensor(operation, name, mask, *ranks)
+    dtype = dtype_name(mask.dtype, operation, name)
+    if dtype != accepted:
+        raise ValueError(message(operation, name, dtype, accepted))
+
+
+def split_paged_cache(operation: str, paged_kv_cache: Any, hnd: bool) -> tuple[Any, Any]:
     """K and V as 4-D tensors from a 5-D cache, a pair, or the forms without a page axis."""
+    name, accepted = "paged_kv_cache", "a tensor or a pair (k, v)"
     if isinstance(paged_kv_cache, (tuple, list)):
         if len(paged_kv_cache) != 2:
-            raise ValueError(
-                f"paged_kv_cache: {len(paged_kv_cache)} tensors; accepted: a pair (k, v)"
-            )
+            value = f"{len(paged_kv_cache)} tensors"
+            raise ValueError(message(operation, name, value, accepted))
         k, v = paged_kv_cache
-        if k.ndim == 3:
+        require_array(operation, name, k)
+        require_array(operation, name, v)
+        if k.ndim == 3 and v.ndim == 3:
             axis = 2 if hnd else 1
             k, v = _insert_axis(k, axis), _insert_axis(v, axis)
         return k, v
-    if not hasattr(paged_kv_cache, "ndim"):
-        raise KeyError(
-            f"paged_kv_cache: {type(paged_kv_cache)}; accepted: a tensor or a pair (k, v)"
-        )
+    if not is_tensor(paged_kv_cache):  # FlashInfer's kind of error
+        raise KeyError(message(operation, name, shown(paged_kv_cache), accepted))
     cache = paged_kv_cache
     if cache.ndim == 4:
         cache = _insert_axis(cache, 3 if hnd else 2)
     if cache.ndim != 5 or cache.shape[1] != 2:
-        raise ValueError(
-            f"paged_kv_cache: shape {tuple(cache.shape)}; accepted: "
-            "[pages, 2, page_size, heads, dim] "
-            "(NHD) or [pages, 2, heads, page_size, dim] (HND)"
+        accepted = (
+            "[pages, 2, page_size, heads, dim] (NHD) or [pages, 2, heads, page_size, dim] (HND)"
         )
+        value = f"of shape {tuple(cache.shape)}"
+        raise ValueError(message(operation, name, value, accepted))
     return cache[:, 0], cache[:, 1]
 
 
@@ -78,6 +107,7 @@ class Batch(Handle):
 
     def plan(
         self,
+        operation: str,
         *,
         qo_indptr: Any,
         kv_indptr: Any,
@@ -107,7 +137,15 @@ class Batch(Handle):
         kv_dtype = q_dtype if kv_dtype is None else kv_dtype
         o_dtype = q_dtype if o_dtype is None else o_dtype
         head_dim_vo = head_dim_qk if head_dim_vo is None else head_dim_vo
+        self.planned = False
+        dtypes = {
+            name: dtype_name(dtype, operation, name)
+            for name, dtype in (
+                ("q_data_type", q_dtype), ("kv_data_type", kv_dtype), ("o_data_type", o_dtype),
+            )
+        }  # fmt: skip
         _plan(
+            operation,
             self._handle,
             qo_indptr,
             kv_indptr,
@@ -120,21 +158,19 @@ class Batch(Handle):
             num_kv_heads,
             head_dim_qk,
             head_dim_vo,
-            dtype_code(q_dtype),
-            dtype_code(kv_dtype),
-            dtype_code(o_dtype),
+            *(DTYPE_CODES[name] for name in dtypes.values()),
             hnd,
             causal,
             window_left,
-            None if sm_scale is None else float(sm_scale),
-            0.0 if logits_soft_cap is None else float(logits_soft_cap),
+            number(operation, "sm_scale", sm_scale),
+            number(operation, "logits_soft_cap", logits_soft_cap, 0.0),
             position_mode(pos_encoding_mode),
-            1.0 if rope_scale is None else float(rope_scale),
-            1e4 if rope_theta is None else float(rope_theta),
+            number(operation, "rope_scale", rope_scale, 1.0),
+            number(operation, "rope_theta", rope_theta, 1e4),
             fixed_split_kv,
             allow_split,
         )
-        self.q_dtype, self.o_dtype = dtype_name(q_dtype), dtype_name(o_dtype)
+        self.q_dtype, self.o_dtype = dtypes["q_data_type"], dtypes["o_data_type"]
         self.num_qo_heads, self.head_dim_vo = num_qo_heads, head_dim_vo
         self.window_left = window_left
         self.planned = True
@@ -155,17 +191,18 @@ class Batch(Handle):
         sinks: Any = None,
         window_left: int | None = None,
     ) -> Any:
-        if not self.planned:
-            raise RuntimeError(f"{operation}: run() before plan(); call plan() first")
+        require_array(operation, "q", q)
+        if q.ndim != 3:
+            raise ValueError(message(operation, "q", f"of shape {tuple(q.shape)}", "rank 3"))
         if window_left is not None and window_left != self.window_left:
             raise ValueError(
                 f"{operation}: 'window_left' is {window_left}; accepted: the planned "
                 f"{self.window_left}"
             )
-        if dtype_name(q.dtype) != self.q_dtype:
+        if dtype_name(q.dtype, operation, "q") != self.q_dtype:
             raise ValueError(
-                f"{operation}: The dtype of q {q.dtype} does not match the q_data_type "
-                f"{self.q_dtype} specified in plan function."
+                f"{operation}: The dtype of q {q.dtype} does not match the q_data_type specified "
+                f"in plan function; accepted: {self.q_dtype}"
             )
         require_writable(operation, out=out, lse=lse)
         shape = (q.shape[0], self.num_qo_heads, self.head_dim_vo)
@@ -181,7 +218,7 @@ class Batch(Handle):
         k_value, k_heads = scale(operation, "k_scale", k_scale)
         v_value, v_heads = scale(operation, "v_scale", v_scale)
         _run(
-            self._handle, q, k, v, out, lse if return_lse else None, q_value, k_value, v_value,
+            operation, self._handle, q, k, v, out, lse, q_value, k_value, v_value,
             q_heads, k_heads, v_heads, sinks, None,
         )  # fmt: skip
         return (out, lse) if return_lse else out
@@ -207,6 +244,8 @@ def single(
 ) -> Any:
     """One request over contiguous rows; q [qo_len, heads, head_dim]."""
     hnd = kv_layout_is_hnd(kv_layout)
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        require_tensor(operation, name, x, 3)
     kv_len = k.shape[1 if hnd else 0]
     if v.shape[1 if hnd else 0] != kv_len:
         raise ValueError(
@@ -214,8 +253,10 @@ def single(
         )
     mask, mask_indptr = packed_custom_mask, None
     if packed_custom_mask is not None:
+        require_mask(operation, packed_custom_mask, packed=True, ranks=(1,))
         mask_indptr = np.array([0, packed_custom_mask.shape[0]], dtype=np.int32)
     elif custom_mask is not None:
+        require_mask(operation, custom_mask, packed=False, ranks=())
         if tuple(custom_mask.shape) != (q.shape[0], kv_len):
             raise ValueError(
                 f"{operation}: 'custom_mask' has shape {tuple(custom_mask.shape)}; "
@@ -224,6 +265,7 @@ def single(
         mask = custom_mask.reshape(-1)
     batch = Batch()
     batch.plan(
+        operation,
         qo_indptr=np.array([0, q.shape[0]], dtype=np.int32),
         kv_indptr=np.array([0, kv_len], dtype=np.int32),
         num_qo_heads=q.shape[1],

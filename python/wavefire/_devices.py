@@ -28,12 +28,12 @@ def devices() -> list[DeviceInfo]:
 
     Opens the drivers, but no device.
     """
-    return [DeviceInfo(*fields) for fields in function("devices")()]
+    return [DeviceInfo(*fields) for fields in function("devices")("devices")]
 
 
 def why_no_driver(kind: str) -> str:
     """Why a kind of device (``cuda``, ``hip``, ``virtual``) has no driver here; empty if it has."""
-    return str(function("why_no_driver")(kind))
+    return str(function("why_no_driver", "kind")("why_no_driver", kind))
 
 
 def use_device(name: str) -> DeviceInfo:
@@ -44,9 +44,9 @@ def use_device(name: str) -> DeviceInfo:
     ``ValueError`` for an unknown name or a number out of range, ``RuntimeError`` if there is no
     driver.
     """
-    return DeviceInfo(*function("use_device")(name))
+    return DeviceInfo(*function("use_device", "name")("use_device", name))
 
 
 def current_device() -> DeviceInfo:
     """What :func:`use_device` chose last; the CPU from the start."""
-    return DeviceInfo(*function("current_device")())
+    return DeviceInfo(*function("current_device")("current_device"))

@@ -9,7 +9,8 @@ from typing import Any
 
 import tvm_ffi
 
-from ._arrays import exporter
+from ._arrays import exporters
+from ._errors import explained
 
 
 def _library_path() -> Path:
@@ -32,20 +33,19 @@ tvm_ffi.register_error(NotImplementedError)
 library: Any = tvm_ffi.load_module(str(_library_path()))
 
 
-def function(name: str) -> Callable[..., Any]:
-    """The exported function of that name."""
+def function(name: str, *names: str) -> Callable[..., Any]:
+    """The exported function of that name, as ``f(operation, *arguments)``. In messages `operation`
+    stands for it, and `names` for its arguments.
+    """
     call = library.get_function(name)
 
-    def convert_and_call(*arguments: Any) -> Any:
-        for i, argument in enumerate(arguments):
-            convert = exporter(type(argument))
-            if convert is not None:
-                converted = [*arguments[:i], convert(argument)]
-                for other in arguments[i + 1 :]:
-                    convert = exporter(type(other))
-                    converted.append(other if convert is None else convert(other))
-                return call(*converted)
-        return call(*arguments)
+    def convert_and_call(operation: str, *arguments: Any) -> Any:
+        try:
+            return call(
+                *[x if (convert := exporters[type(x)]) is None else convert(x) for x in arguments]
+            )
+        except Exception as error:
+            raise explained(operation, names, arguments, error) from None
 
     return convert_and_call
 
@@ -57,12 +57,12 @@ class Handle:
         raise TypeError(f"{type(self).__name__} objects can be neither copied nor pickled")
 
 
-__version__: str = str(function("library_version")())
+__version__: str = str(library.get_function("library_version")())
 
 
 def cpu_level() -> str:
     """The instruction set level at which CPU kernels run: scalar, avx2 or avx512."""
-    return str(function("cpu_level")())
+    return str(function("cpu_level")("cpu_level"))
 
 
 def configure(**settings: object) -> None:
@@ -73,4 +73,4 @@ def configure(**settings: object) -> None:
     the first operation. Raises ``ValueError`` for an unknown setting or value.
     """
     for name, value in settings.items():
-        function("set_config_value")(name, str(value))
+        function("set_config_value", "name", "value")("configure", name, str(value))

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import is_jax_type
-from ._library import function
+from ._arrays import export_torch, exporters, is_jax_type
+from ._errors import message, number, require_takable, shown
+from ._library import library
 
-DTYPE_NAMES: tuple[str, ...] = tuple(str(name) for name in function("dtype_names")())
+DTYPE_NAMES: tuple[str, ...] = tuple(str(name) for name in library.get_function("dtype_names")())
 DTYPE_CODES: dict[str, int] = {name: code for code, name in enumerate(DTYPE_NAMES)}
+_dtype_names: dict[Any, str] = {}
 
 
 def is_torch(x: object) -> bool:
@@ -25,22 +27,21 @@ def is_torch(x: object) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
-def dtype_name(dtype: object) -> str:
+def dtype_name(dtype: object, operation: str = "dtype", argument: str = "dtype") -> str:
     """The name of a dtype given as a string, a torch dtype, a NumPy dtype or type."""
+    try:
+        return _dtype_names[dtype]
+    except (KeyError, TypeError):  # new, or of no hash
+        pass
     name = dtype if isinstance(dtype, str) else str(dtype)
     name = name.removeprefix("torch.")
+    if name not in DTYPE_CODES:
+        with contextlib.suppress(TypeError):
+            name = np.dtype(dtype).name
     if name in DTYPE_CODES:
+        _dtype_names[dtype] = name
         return name
-    with contextlib.suppress(TypeError):
-        name = np.dtype(dtype).name
-    if name in DTYPE_CODES:
-        return name
-    raise TypeError(f"dtype: got {dtype!r}; accepted: {', '.join(DTYPE_NAMES)}")
-
-
-def dtype_code(dtype: object) -> int:
-    """The library's number of a dtype."""
-    return DTYPE_CODES[dtype_name(dtype)]
+    raise TypeError(message(operation, argument, shown(dtype), ", ".join(DTYPE_NAMES)))
 
 
 def is_jax(x: object) -> bool:
@@ -50,7 +51,24 @@ def is_jax(x: object) -> bool:
 
 def is_tensor(x: object) -> bool:
     """True for what is passed on to the library as a tensor."""
-    return is_torch(x) or isinstance(x, np.ndarray) or is_jax(x)
+    return exporters[type(x)] is not None
+
+
+def require_array(operation: str, argument: str, x: Any) -> None:
+    """The first half of `require_tensor`, for paths where the library looks at the rest."""
+    if exporters[type(x)] is None:
+        raise TypeError(message(operation, argument, shown(x), "a tensor"))
+
+
+def require_tensor(operation: str, argument: str, x: Any, *ranks: int) -> None:
+    """``TypeError`` for what is no tensor, ``ValueError`` for one that the library does not take or
+    whose rank is none of `ranks`.
+    """
+    require_array(operation, argument, x)
+    require_takable(operation, argument, x)
+    if ranks and x.ndim not in ranks:
+        accepted = "rank " + " or ".join(map(str, ranks))
+        raise ValueError(message(operation, argument, f"of shape {tuple(x.shape)}", accepted))
 
 
 def empty(like: Any, shape: tuple[int, ...], dtype: object = None) -> Any:
@@ -75,6 +93,8 @@ def returned(like: Any, x: Any) -> Any:
 def require_writable(operation: str, **arguments: Any) -> None:
     """``ValueError`` for an immutable tensor among those that are written in place."""
     for name, x in arguments.items():
+        if exporters[type(x)] is export_torch:
+            continue
         if is_jax(x):
             kind = "a JAX array, which is immutable"
         elif isinstance(x, np.ndarray) and not x.flags.writeable:
@@ -88,7 +108,11 @@ def require_writable(operation: str, **arguments: Any) -> None:
 
 
 def host_int32(operation: str, argument: str, x: Any) -> Any:
-    """Index data as int32 on the host; ``ValueError`` for other than 32- or 64-bit integers."""
+    """Index data [n] as int32 on the host; ``ValueError`` for other than 32- or 64-bit integers."""
+    if is_tensor(x):
+        require_tensor(operation, argument, x, 1)
+    elif np.ndim(x) != 1:
+        raise TypeError(message(operation, argument, shown(x), "a tensor"))
     if is_torch(x):
         torch = sys.modules["torch"]
         if x.dtype not in (torch.int32, torch.int64):
@@ -113,15 +137,6 @@ def _require_int32(operation: str, argument: str, least: int, most: int) -> None
         )
 
 
-def value_and_rows(x: Any, default: float) -> tuple[float, Any]:
-    """A parameter that is a number for all rows, or a tensor with one for each."""
-    if x is None:
-        return default, None
-    if is_tensor(x):
-        return default, x
-    return float(x), None
-
-
 def scale(operation: str, argument: str, x: Any) -> tuple[float, Any]:
     """A scale per tensor (number or tensor of one element), or a tensor of one per head."""
     if x is None:
@@ -135,15 +150,17 @@ def scale(operation: str, argument: str, x: Any) -> tuple[float, Any]:
         if x.ndim == 0 or x.shape[0] == 1:
             return float(x), None
         return 1.0, x
-    return float(x), None
+    return number(operation, argument, x), None
 
 
 def require_shape(
     operation: str, argument: str, x: Any, shape: tuple[int, ...], dtype: object
 ) -> None:
     """Checks an output given by the caller."""
-    if tuple(x.shape) != shape or dtype_name(x.dtype) != dtype_name(dtype):
+    require_array(operation, argument, x)
+    name = dtype_name(x.dtype, operation, argument)
+    if tuple(x.shape) != shape or name != dtype_name(dtype):
         raise ValueError(
-            f"{operation}: '{argument}' is {dtype_name(x.dtype)}{list(x.shape)}; "
+            f"{operation}: '{argument}' is {name}{list(x.shape)}; "
             f"accepted: {dtype_name(dtype)}{list(shape)}"
         )

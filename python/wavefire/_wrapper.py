@@ -10,8 +10,9 @@ import sys
 from typing import Any
 
 from ._attention import Batch, kv_layout_is_hnd
+from ._errors import whole
 from ._hints import require_backend, require_neutral
-from ._tensors import dtype_name
+from ._tensors import dtype_name, require_tensor
 
 
 def canonical_dtype(dtype: object) -> Any:
@@ -21,9 +22,11 @@ def canonical_dtype(dtype: object) -> Any:
     return name if torch is None else getattr(torch, name)
 
 
-def split_tokens(fixed_split_size: int | None, unit: int) -> int:
+def split_tokens(operation: str, fixed_split_size: int | None, unit: int) -> int:
     """`fixed_split_size` in tokens; None, 0 and the -1 of vLLM mean that there is none."""
-    return 0 if fixed_split_size is None or fixed_split_size <= 0 else fixed_split_size * unit
+    if fixed_split_size is None:
+        return 0
+    return max(0, whole(operation, "fixed_split_size", fixed_split_size, -1)) * unit
 
 
 class AttentionWrapper:
@@ -51,6 +54,8 @@ class AttentionWrapper:
             argument = name + self._argument_suffix
             if use_cuda_graph and buffer is None:
                 raise ValueError(f"{argument} should be a torch.Tensor in cudagraph mode")
+            if use_cuda_graph:
+                require_tensor(self._operation, argument, buffer, 1)
             setattr(self, f"_{name}", buffer)
         self._batch = Batch()
         self._parameters: dict[str, Any] = {}
@@ -129,10 +134,13 @@ class AttentionWrapper:
         self._num_qo_heads = arguments["num_qo_heads"]
         self._num_kv_heads = arguments["num_kv_heads"]
 
+    def _require_planned(self, method: str) -> None:
+        if not self._batch.planned:
+            raise RuntimeError(f"{self._operation}: {method}() before plan(); call plan() first")
+
     def _replan(self, **parameters: Any) -> None:
         """For the deprecated ``forward``: plans again if a parameter differs from the planned."""
-        if not self._parameters:
-            raise RuntimeError(f"{self._operation}: forward() before plan(); call plan() first")
+        self._require_planned("forward")
         if parameters.get("logits_soft_cap") is None:
             parameters["logits_soft_cap"] = 0.0
         if any(self._parameters[name] != value for name, value in parameters.items()):
@@ -146,8 +154,9 @@ class AttentionWrapper:
         """Bytes that a plan with these arguments uses: ``(float, int)``. All of it is Wavefire's
         own, so that buffers of any size will do.
         """
-        probe = type(self)(kv_layout=self._kv_layout)
-        probe.plan(*args, **kwargs)  # type: ignore[attr-defined]
+        probe = object.__new__(type(self))  # the same settings, a plan of its own
+        vars(probe).update(vars(self), _batch=Batch(), _use_cuda_graph=False)
+        type(self).plan(probe, *args, **kwargs)  # type: ignore[attr-defined]
         return probe._batch.workspace_bytes(), 0
 
     def end_forward(self) -> None:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._errors import message
 from ._hints import require_backend
 from ._library import function
-from ._tensors import empty, require_writable, returned
+from ._tensors import empty, require_array, require_writable, returned
 
-_gated_activation = function("gated_activation")
+_gated_activation = function("gated_activation", "kind", "input", "out")
 
 
 def _gated(operation: str, kind: int, x: Any, out: Any) -> Any:
     if out is None:
+        require_array(operation, "input", x)
+        if x.ndim == 0:
+            raise ValueError(message(operation, "input", "a single number", "rank 1 or more"))
         result = empty(x, (*x.shape[:-1], x.shape[-1] // 2))
-        _gated_activation(kind, x, result)
+        _gated_activation(operation, kind, x, result)
         return returned(x, result)
     require_writable(operation, out=out)
-    _gated_activation(kind, x, out)
+    _gated_activation(operation, kind, x, out)
     return out
 
 

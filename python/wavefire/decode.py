@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ._attention import single, split_paged_cache
+from ._errors import whole
 from ._hints import require_neutral
-from ._tensors import host_int32
+from ._tensors import host_int32, require_tensor
 from ._wrapper import AttentionWrapper, split_tokens
 
 
@@ -37,8 +38,10 @@ def single_decode_with_kv_cache(
     Returns ``out`` like ``q``, and with ``return_lse`` the base-2 log-sum-exp ``[num_qo_heads]`` in
     float32. HND: ``k, v [num_kv_heads, kv_len, head_dim]``.
     """
+    operation = "single_decode_with_kv_cache"
+    require_tensor(operation, "q", q, 2)
     result = single(
-        "single_decode_with_kv_cache", q[None], k, v,
+        operation, q[None], k, v,
         kv_layout=kv_layout, return_lse=return_lse, scales=(q_scale, k_scale, v_scale),
         pos_encoding_mode=pos_encoding_mode, window_left=window_left,
         logits_soft_cap=logits_soft_cap, sm_scale=sm_scale, rope_scale=rope_scale,
@@ -139,10 +142,9 @@ class BatchDecodeWithPagedKVCacheWrapper(AttentionWrapper):
             kv_data_type = q_data_type if data_type is None else data_type
         tables = {"indptr": indptr, "indices": indices, "last_page_len": last_page_len}
         on_host = {name: host_int32(self._operation, name, x) for name, x in tables.items()}
-        if q_len_per_req < 1:
-            raise ValueError(
-                f"{self._operation}: 'q_len_per_req' is {q_len_per_req}; accepted: 1 or more"
-            )
+        q_len_per_req = whole(self._operation, "q_len_per_req", q_len_per_req, 1)
+        page_size = whole(self._operation, "page_size", page_size, 1)
+        head_dim = whole(self._operation, "head_dim", head_dim, 1)
         batch_size = len(on_host["last_page_len"])
         stored = {f"paged_kv_{name}_buf": x for name, x in tables.items()}
         self._check_tables(batch_size, stored)
@@ -153,12 +155,12 @@ class BatchDecodeWithPagedKVCacheWrapper(AttentionWrapper):
         }  # fmt: skip
         rows = np.arange(batch_size + 1, dtype=np.int32) * np.int32(q_len_per_req)
         self._batch.plan(
-            qo_indptr=rows, kv_indptr=on_host["indptr"], kv_indices=on_host["indices"],
-            kv_last_page_len=on_host["last_page_len"], page_size=page_size,
-            num_qo_heads=num_qo_heads, num_kv_heads=num_kv_heads, head_dim_qk=head_dim,
-            hnd=self._hnd, causal=q_len_per_req > 1, q_dtype=q_data_type, kv_dtype=kv_data_type,
-            o_dtype=o_data_type, fixed_split_kv=split_tokens(fixed_split_size, page_size),
-            allow_split=not disable_split_kv, **parameters,
+            self._operation, qo_indptr=rows, kv_indptr=on_host["indptr"],
+            kv_indices=on_host["indices"], kv_last_page_len=on_host["last_page_len"],
+            page_size=page_size, num_qo_heads=num_qo_heads, num_kv_heads=num_kv_heads,
+            head_dim_qk=head_dim, hnd=self._hnd, causal=q_len_per_req > 1, q_dtype=q_data_type,
+            kv_dtype=kv_data_type, o_dtype=o_data_type, allow_split=not disable_split_kv,
+            fixed_split_kv=split_tokens(self._operation, fixed_split_size, page_size), **parameters,
         )  # fmt: skip
         self._store_tables(stored)
         self._batch_size = batch_size
@@ -219,6 +221,7 @@ class BatchDecodeWithPagedKVCacheWrapper(AttentionWrapper):
 
         Scales are numbers, tensors of one element, or tensors with one value per head.
         """
+        self._require_planned("run")
         self._reject_arguments(args)
         require_neutral(
             self._operation,
@@ -230,7 +233,7 @@ class BatchDecodeWithPagedKVCacheWrapper(AttentionWrapper):
                 f"{self._operation}: 'q_len_per_req' is {q_len_per_req}; accepted: the planned "
                 f"{self._q_len_per_req}"
             )
-        k, v = split_paged_cache(paged_kv_cache, self._hnd)
+        k, v = split_paged_cache(self._operation, paged_kv_cache, self._hnd)
         return self._batch.run(
             self._operation, q, k, v, q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, out=out,
             lse=lse, return_lse=return_lse, sinks=sinks, window_left=window_left,

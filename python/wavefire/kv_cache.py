@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ._library import Handle, function
 
-_f = {
-    name: function(f"kv_cache_{name}")
-    for name in (
-        "create", "destroy", "create_sequence", "append", "truncate", "fork", "commit", "release",
-        "length", "tokens", "pages", "pages_needed", "drop_cached", "stats", "tables",
-    )
+_NAMES = {
+    "create": ("num_pages", "page_size", "share_prefixes"), "create_sequence": ("cache", "tokens"),
+    "append": ("cache", "sequence", "tokens"), "truncate": ("cache", "sequence", "length"),
+    "commit": ("cache", "sequence", "length"), "pages_needed": ("cache", "sequence", "count"),
+    "tables": ("cache", "sequences"),
+    **dict.fromkeys(("fork", "release", "length", "tokens", "pages"), ("cache", "sequence")),
+    **dict.fromkeys(("destroy", "drop_cached", "stats"), ("cache",)),
 }  # fmt: skip
+_f = {
+    name: partial(function(f"kv_cache_{name}", *names), f"KvCache.{name}")
+    for name, names in _NAMES.items()
+}
 
 
 class PageCopy(NamedTuple):

@@ -6,20 +6,23 @@ from typing import Any
 
 from ._hints import require_backend
 from ._library import function
-from ._tensors import empty_like, require_writable, returned
+from ._tensors import empty_like, require_array, require_writable, returned
 
-_rms_norm = function("rms_norm")
-_fused_add_rms_norm = function("fused_add_rms_norm")
-_layer_norm = function("layer_norm")
+_rms_norm = function("rms_norm", "input", "weight", "out", "eps", "weight_bias")
+_fused_add_rms_norm = function(
+    "fused_add_rms_norm", "input", "residual", "weight", "eps", "weight_bias"
+)
+_layer_norm = function("layer_norm", "input", "gemma", "beta", "out", "eps")
 
 
 def _rms(operation: str, x: Any, weight: Any, eps: float, out: Any, weight_bias: float) -> Any:
     if out is None:
+        require_array(operation, "input", x)
         result = empty_like(x)
-        _rms_norm(x, weight, result, eps, weight_bias)
+        _rms_norm(operation, x, weight, result, eps, weight_bias)
         return returned(x, result)
     require_writable(operation, out=out)
-    _rms_norm(x, weight, out, eps, weight_bias)
+    _rms_norm(operation, x, weight, out, eps, weight_bias)
     return out
 
 
@@ -54,7 +57,7 @@ def fused_add_rmsnorm(
     """
     require_backend("fused_add_rmsnorm", backend)
     require_writable("fused_add_rmsnorm", input=input, residual=residual)
-    _fused_add_rms_norm(input, residual, weight, eps, 0.0)
+    _fused_add_rms_norm("fused_add_rmsnorm", input, residual, weight, eps, 0.0)
 
 
 def gemma_rmsnorm(
@@ -77,7 +80,7 @@ def gemma_fused_add_rmsnorm(
 ) -> None:
     """As ``fused_add_rmsnorm`` with ``weight + 1``."""
     require_writable("gemma_fused_add_rmsnorm", input=input, residual=residual)
-    _fused_add_rms_norm(input, residual, weight, eps, 1.0)
+    _fused_add_rms_norm("gemma_fused_add_rmsnorm", input, residual, weight, eps, 1.0)
 
 
 def layernorm(
@@ -92,10 +95,12 @@ def layernorm(
     ``gemma`` (gamma; the name is FlashInfer's) and ``beta [hidden]``: any of the three dtypes.
     ``out`` may be ``input``.
     """
+    operation = "layernorm"
     if out is None:
+        require_array(operation, "input", input)
         result = empty_like(input)
-        _layer_norm(input, gemma, beta, result, eps)
+        _layer_norm(operation, input, gemma, beta, result, eps)
         return returned(input, result)
-    require_writable("layernorm", out=out)
-    _layer_norm(input, gemma, beta, out, eps)
+    require_writable(operation, out=out)
+    _layer_norm(operation, input, gemma, beta, out, eps)
     return out

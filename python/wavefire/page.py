@@ -5,14 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from ._attention import kv_layout_is_hnd, split_paged_cache
+from ._errors import whole
 from ._hints import require_backend
 from ._library import function
-from ._tensors import empty, require_writable, returned
+from ._tensors import empty, require_tensor, require_writable, returned
 
-_append = function("append_paged_kv_cache")
-_append_mla = function("append_paged_mla_kv_cache")
-_batch_indices_positions = function("batch_indices_positions")
-_sequence_lengths = function("sequence_lengths")
+_TABLES = ("kv_indptr", "kv_indices", "kv_last_page_len", "page_size")
+_append = function(
+    "append_paged_kv_cache", "append_key", "append_value", "batch_indices", "positions",
+    "paged_kv_cache", "paged_kv_cache", *_TABLES, "kv_layout",
+)  # fmt: skip
+_append_mla = function(
+    "append_paged_mla_kv_cache", "append_ckv", "append_kpe", "batch_indices", "positions",
+    "ckv_cache", "kpe_cache", *_TABLES,
+)  # fmt: skip
+_batch_indices_positions = function(
+    "batch_indices_positions", "append_indptr", "seq_lens", "batch_indices", "positions"
+)
+_sequence_lengths = function(
+    "sequence_lengths", "kv_indptr", "kv_last_page_len", "page_size", "out"
+)
 
 
 def append_paged_kv_cache(
@@ -34,13 +46,14 @@ def append_paged_kv_cache(
     those after the append. Checked before the first byte is written. Any dtype, the same for keys,
     values and cache; their head dims may differ.
     """
-    require_backend("append_paged_kv_cache", backend)
+    operation = "append_paged_kv_cache"
+    require_backend(operation, backend)
     hnd = kv_layout_is_hnd(kv_layout)
-    k, v = split_paged_cache(paged_kv_cache, hnd)
-    require_writable("append_paged_kv_cache", paged_kv_cache=k)
-    require_writable("append_paged_kv_cache", paged_kv_cache=v)
+    k, v = split_paged_cache(operation, paged_kv_cache, hnd)
+    require_writable(operation, paged_kv_cache=k)
+    require_writable(operation, paged_kv_cache=v)
     _append(
-        append_key, append_value, batch_indices, positions, k, v, kv_indptr, kv_indices,
+        operation, append_key, append_value, batch_indices, positions, k, v, kv_indptr, kv_indices,
         kv_last_page_len, k.shape[2 if hnd else 1], hnd,
     )  # fmt: skip
 
@@ -59,10 +72,12 @@ def append_paged_mla_kv_cache(
     """Writes ``append_ckv [nnz, ckv_dim]`` and ``append_kpe [nnz, kpe_dim]`` to their pages in
     ``ckv_cache [pages, page_size, ckv_dim]`` and ``kpe_cache [pages, page_size, kpe_dim]``.
     """
-    require_writable("append_paged_mla_kv_cache", ckv_cache=ckv_cache, kpe_cache=kpe_cache)
+    operation = "append_paged_mla_kv_cache"
+    require_tensor(operation, "ckv_cache", ckv_cache, 3)
+    require_writable(operation, ckv_cache=ckv_cache, kpe_cache=kpe_cache)
     _append_mla(
-        append_ckv, append_kpe, batch_indices, positions, ckv_cache, kpe_cache, kv_indptr,
-        kv_indices, kv_last_page_len, ckv_cache.shape[1],
+        operation, append_ckv, append_kpe, batch_indices, positions, ckv_cache, kpe_cache,
+        kv_indptr, kv_indices, kv_last_page_len, ckv_cache.shape[1],
     )  # fmt: skip
 
 
@@ -73,13 +88,15 @@ def get_batch_indices_positions(
     long afterwards: request and position of each, int32 ``[nnz]``. The tail holds -1 and 0.
     """
     operation = "get_batch_indices_positions"
+    require_tensor(operation, "append_indptr", append_indptr)
+    nnz = whole(operation, "nnz", nnz, 0)
     if batch_indices is not None:
         require_writable(operation, batch_indices=batch_indices)
     if positions is not None:
         require_writable(operation, positions=positions)
     batches = empty(append_indptr, (nnz,), "int32") if batch_indices is None else batch_indices
     places = empty(append_indptr, (nnz,), "int32") if positions is None else positions
-    _batch_indices_positions(append_indptr, seq_lens, batches, places)
+    _batch_indices_positions(operation, append_indptr, seq_lens, batches, places)
     return (
         returned(append_indptr, batches) if batch_indices is None else batches,
         returned(append_indptr, places) if positions is None else places,
@@ -87,7 +104,11 @@ def get_batch_indices_positions(
 
 
 def get_seq_lens(kv_indptr: Any, kv_last_page_len: Any, page_size: int) -> Any:
-    """Lengths in tokens, int32 ``[batch]``; 0 for requests without pages."""
+    """Lengths in tokens, int32 ``[batch]``; 0 for requests without pages. Others have 1 to
+    ``page_size`` tokens on their last page.
+    """
+    operation = "get_seq_lens"
+    require_tensor(operation, "kv_last_page_len", kv_last_page_len)
     out = empty(kv_last_page_len, tuple(kv_last_page_len.shape), "int32")
-    _sequence_lengths(kv_indptr, kv_last_page_len, page_size, out)
+    _sequence_lengths(operation, kv_indptr, kv_last_page_len, page_size, out)
     return returned(kv_last_page_len, out)

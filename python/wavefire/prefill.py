@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ._attention import single, split_paged_cache
+from ._attention import require_mask, single, split_paged_cache
+from ._errors import message, whole
 from ._hints import require_backend, require_neutral
 from ._tensors import host_int32
 from ._wrapper import AttentionWrapper, split_tokens
@@ -54,6 +55,11 @@ def single_prefill_with_kv_cache(
     operation = "single_prefill_with_kv_cache"
     require_neutral(operation, kv_cache_sf=kv_cache_sf)
     require_backend(operation, backend)
+    for name, a, b in (("k", scale_k, k_scale), ("v", scale_v, v_scale)):
+        if a is not None and b is not None:
+            raise ValueError(
+                f"{operation}: 'scale_{name}' and '{name}_scale' are given; accepted: one of them"
+            )
     return single(
         operation, q, k, v,
         kv_layout=kv_layout, return_lse=return_lse, custom_mask=custom_mask,
@@ -80,6 +86,8 @@ class _BatchPrefillWrapper(AttentionWrapper):
 
     def _check_rows(self, qo_indptr: Any, tables: dict[str, Any]) -> None:
         """`qo_indptr` on the host. In graph mode the first plan bounds the number of rows."""
+        if len(qo_indptr) == 0:
+            raise ValueError(message(self._operation, "qo_indptr", "empty", "[batch + 1]"))
         rows, most = int(qo_indptr[-1]), self._max_total_num_rows
         if self._use_cuda_graph and most is not None and rows > most:
             raise ValueError(
@@ -101,9 +109,15 @@ class _BatchPrefillWrapper(AttentionWrapper):
         self, custom_mask: Any, packed_custom_mask: Any, qo_indptr: Any, kv_lens: Any
     ) -> dict[str, Any]:
         """A packed mask has every request padded to a byte; its offsets follow from the lengths."""
-        if packed_custom_mask is None:
+        packed = packed_custom_mask is not None
+        mask = packed_custom_mask if packed else custom_mask
+        require_mask(self._operation, mask, packed=packed, ranks=(1,))
+        if not packed:
             return {"custom_mask": custom_mask}
         q_lens = np.diff(np.asarray(qo_indptr)).astype(np.int64)
+        if len(q_lens) != len(kv_lens):
+            value, accepted = f"of {len(q_lens) + 1} entries", f"{len(kv_lens) + 1}, as kv_indptr"
+            raise ValueError(message(self._operation, "qo_indptr", value, accepted))
         lengths = (q_lens * np.asarray(kv_lens, np.int64) + 7) // 8
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         return {"custom_mask": packed_custom_mask, "mask_indptr": indptr}
@@ -122,11 +136,11 @@ class _BatchPrefillWrapper(AttentionWrapper):
         options = {n: v for n, v in parameters.items() if not n.endswith("_data_type")}
         options["causal"] = options["causal"] and not masks
         self._batch.plan(
-            **tables, **masks, **options, hnd=self._hnd, num_qo_heads=heads[0],
+            self._operation, **tables, **masks, **options, hnd=self._hnd, num_qo_heads=heads[0],
             num_kv_heads=heads[1], head_dim_qk=heads[2], head_dim_vo=heads[3],
             q_dtype=parameters["q_data_type"], kv_dtype=parameters["kv_data_type"],
             o_dtype=parameters["o_data_type"], allow_split=not split[1],
-            fixed_split_kv=split_tokens(split[0], split_unit),
+            fixed_split_kv=split_tokens(self._operation, split[0], split_unit),
         )  # fmt: skip
         self._remember(
             {
@@ -213,21 +227,26 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         ``packed_custom_mask``: uint8, little-endian bits, every request padded to a byte. Either
         replaces ``causal``. ``fixed_split_size`` is in pages.
         """
+        page_size = whole(self._operation, "page_size", page_size, 1)
         qo = host_int32(self._operation, "qo_indptr", qo_indptr)
         indptr = host_int32(self._operation, "paged_kv_indptr", paged_kv_indptr)
         indices = host_int32(self._operation, "paged_kv_indices", paged_kv_indices)
         last = host_int32(self._operation, "paged_kv_last_page_len", paged_kv_last_page_len)
-        pages = np.diff(np.asarray(indptr))
-        kv_lens = np.where(pages > 0, (pages - 1) * page_size + np.asarray(last)[: len(pages)], 0)
-        masks: dict[str, Any] = {}
-        if custom_mask is not None or packed_custom_mask is not None:
-            masks = self._mask(custom_mask, packed_custom_mask, qo, kv_lens)
         stored = {
             "qo_indptr_buf": qo_indptr, "paged_kv_indptr_buf": paged_kv_indptr,
             "paged_kv_indices_buf": paged_kv_indices,
             "paged_kv_last_page_len_buf": paged_kv_last_page_len,
         }  # fmt: skip
         self._check_rows(qo, stored)
+        pages = np.diff(np.asarray(indptr))
+        if len(last) != len(qo) - 1 or len(pages) != len(qo) - 1:
+            value = f"of {len(last)} entries (paged_kv_indptr of {len(indptr)})"
+            accepted = f"{len(qo) - 1}, one for each request of qo_indptr"
+            raise ValueError(message(self._operation, "paged_kv_last_page_len", value, accepted))
+        kv_lens = np.where(pages > 0, (pages - 1) * page_size + np.asarray(last), 0)
+        masks: dict[str, Any] = {}
+        if custom_mask is not None or packed_custom_mask is not None:
+            masks = self._mask(custom_mask, packed_custom_mask, qo, kv_lens)
         self._plan_batch(
             (num_qo_heads, num_kv_heads, head_dim_qk, head_dim_vo),
             {
@@ -280,12 +299,16 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         head_dim_vo]`` and with ``return_lse`` the base-2 LSE ``[tokens, num_qo_heads]``, float32.
         ``partial_state``: an output and LSE over other keys, with which the result is joined.
         """
+        self._require_planned("run")
         self._reject_arguments(args)
         require_neutral(
             self._operation, kv_cache_sf=kv_cache_sf, uses_spcompress=uses_spcompress,
             skip_softmax_threshold_scale_factor=skip_softmax_threshold_scale_factor,
         )  # fmt: skip
-        k, v = split_paged_cache(paged_kv_cache, self._hnd)
+        k, v = split_paged_cache(self._operation, paged_kv_cache, self._hnd)
+        if partial_state is not None and len(partial_state) != 2:
+            value, accepted = f"of {len(partial_state)}", "a pair (out, lse)"
+            raise ValueError(message(self._operation, "partial_state", value, accepted))
         result = self._batch.run(
             self._operation, q, k, v, q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, out=out,
             lse=lse, return_lse=return_lse or partial_state is not None, sinks=sinks,
@@ -393,12 +416,12 @@ class BatchPrefillWithRaggedKVCacheWrapper(_BatchPrefillWrapper):
         require_neutral(self._operation, v_indptr=v_indptr, o_indptr=o_indptr)
         qo = host_int32(self._operation, "qo_indptr", qo_indptr)
         kv = host_int32(self._operation, "kv_indptr", kv_indptr)
+        stored = {"qo_indptr_buf": qo_indptr, "kv_indptr_buf": kv_indptr}
+        self._check_rows(qo, stored)
         kv_lens = np.diff(np.asarray(kv))
         masks: dict[str, Any] = {}
         if custom_mask is not None or packed_custom_mask is not None:
             masks = self._mask(custom_mask, packed_custom_mask, qo, kv_lens)
-        stored = {"qo_indptr_buf": qo_indptr, "kv_indptr_buf": kv_indptr}
-        self._check_rows(qo, stored)
         self._plan_batch(
             (num_qo_heads, num_kv_heads, head_dim_qk, head_dim_vo),
             {
@@ -440,6 +463,7 @@ class BatchPrefillWithRaggedKVCacheWrapper(_BatchPrefillWrapper):
         """``q [tokens, num_qo_heads, head_dim_qk]``, ``k [rows, num_kv_heads, head_dim_qk]``,
         ``v [rows, num_kv_heads, head_dim_vo]``; returns as the paged wrapper.
         """
+        self._require_planned("run")
         self._reject_arguments(args)
         require_neutral(self._operation, kv_cache_sf=kv_cache_sf, o_scale=o_scale)
         return self._batch.run(

@@ -9,33 +9,58 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._errors import number, whole
 from ._hints import require_backend
 from ._library import function
-from ._tensors import empty, empty_like, is_jax, is_torch, require_writable, returned
+from ._tensors import (
+    empty,
+    empty_like,
+    is_jax,
+    is_torch,
+    require_tensor,
+    require_writable,
+    returned,
+)
 
-_apply_rope = function("apply_rope")
-_rope_positions = function("rope_positions")
+_FREQUENCIES = (
+    "rope_scale", "rope_theta", "low_freq_factor", "high_freq_factor", "old_context_len"
+)  # fmt: skip
+_apply_rope = function(
+    "apply_rope", "q", "k", "positions", "cos_sin_cache", "q_out", "k_out", "rotary_dim",
+    "interleave", *_FREQUENCIES,
+)  # fmt: skip
+_rope_positions = function("rope_positions", "indptr", "offsets", "positions")
 
 
-def _positions(q: Any, indptr: Any, offsets: Any) -> Any:
+def _positions(operation: str, q: Any, indptr: Any, offsets: Any) -> Any:
+    require_tensor(operation, "q", q, 3)
     positions = empty(q, (q.shape[0],), "int32")
-    _rope_positions(indptr, offsets, positions)
+    _rope_positions(operation, indptr, offsets, positions)
     return positions
 
 
 def _rotate(
-    q: Any, k: Any, positions: Any, rotary_dim: int | None, interleave: bool,
-    frequencies: tuple[float, ...], *, in_place: str | None = None,
+    operation: str, q: Any, k: Any, where: tuple[Any, ...], rotary_dim: int | None,
+    interleave: bool, frequencies: tuple[float, ...], *, in_place: bool = False,
 ) -> Any:  # fmt: skip
-    """`frequencies`: scale, theta and LLaMA 3.1's parameters. `in_place`: the operation's name."""
-    if in_place is not None:
-        require_writable(in_place, q=q, k=k)
-    q_out, k_out = (q, k) if in_place is not None else (empty_like(q), empty_like(k))
+    """`where`: positions, or indptr and offsets. `frequencies`: scale, theta and LLaMA 3.1's
+    parameters.
+    """
+    require_tensor(operation, "q", q)
+    require_tensor(operation, "k", k)
+    if in_place:
+        require_writable(operation, q=q, k=k)
+    rotary_dim = 0 if rotary_dim is None else whole(operation, "rotary_dim", rotary_dim, 2)
+    positions = where[0] if len(where) == 1 else _positions(operation, q, *where)
+    q_out, k_out = (q, k) if in_place else (empty_like(q), empty_like(k))
     _apply_rope(
-        q, k, positions, None, q_out, k_out, rotary_dim or 0, interleave,
-        *(float(x) for x in frequencies),
+        operation, q, k, positions, None, q_out, k_out, rotary_dim, interleave,
+        *(
+            number(operation, name, x)
+            for name, x in zip(_FREQUENCIES, frequencies, strict=True)
+        ),
     )  # fmt: skip
-    return None if in_place is not None else (returned(q, q_out), returned(k, k_out))
+    return None if in_place else (returned(q, q_out), returned(k, k_out))
 
 
 def apply_rope(
@@ -50,7 +75,7 @@ def apply_rope(
 ) -> tuple[Any, Any]:
     """Token i of request b is at position ``offsets[b] + i - indptr[b]``; returns new q and k."""
     return _rotate(
-        q, k, _positions(q, indptr, offsets), rotary_dim, interleave,
+        "apply_rope", q, k, (indptr, offsets), rotary_dim, interleave,
         (rope_scale, rope_theta, 0, 0, 0),
     )  # fmt: skip
 
@@ -67,8 +92,8 @@ def apply_rope_inplace(
 ) -> None:
     """``apply_rope`` in place."""
     _rotate(
-        q, k, _positions(q, indptr, offsets), rotary_dim, interleave,
-        (rope_scale, rope_theta, 0, 0, 0), in_place="apply_rope_inplace",
+        "apply_rope_inplace", q, k, (indptr, offsets), rotary_dim, interleave,
+        (rope_scale, rope_theta, 0, 0, 0), in_place=True,
     )  # fmt: skip
 
 
@@ -82,7 +107,15 @@ def apply_rope_pos_ids(
     rope_theta: float = 1e4,
 ) -> tuple[Any, Any]:
     """Positions given for every token, int32 or int64 ``[nnz]``; returns new q and k."""
-    return _rotate(q, k, pos_ids, rotary_dim, interleave, (rope_scale, rope_theta, 0, 0, 0))
+    return _rotate(
+        "apply_rope_pos_ids",
+        q,
+        k,
+        (pos_ids,),
+        rotary_dim,
+        interleave,
+        (rope_scale, rope_theta, 0, 0, 0),
+    )
 
 
 def apply_rope_pos_ids_inplace(
@@ -96,8 +129,8 @@ def apply_rope_pos_ids_inplace(
 ) -> None:
     """``apply_rope_pos_ids`` in place."""
     _rotate(
-        q, k, pos_ids, rotary_dim, interleave, (rope_scale, rope_theta, 0, 0, 0),
-        in_place="apply_rope_pos_ids_inplace",
+        "apply_rope_pos_ids_inplace", q, k, (pos_ids,), rotary_dim, interleave,
+        (rope_scale, rope_theta, 0, 0, 0), in_place=True,
     )  # fmt: skip
 
 
@@ -116,7 +149,7 @@ def apply_llama31_rope(
 ) -> tuple[Any, Any]:
     """``apply_rope`` with LLaMA 3.1's smoothed frequencies."""
     return _rotate(
-        q, k, _positions(q, indptr, offsets), rotary_dim, interleave,
+        "apply_llama31_rope", q, k, (indptr, offsets), rotary_dim, interleave,
         (rope_scale, rope_theta, low_freq_factor, high_freq_factor, old_context_len),
     )  # fmt: skip
 
@@ -136,9 +169,9 @@ def apply_llama31_rope_inplace(
 ) -> None:
     """``apply_llama31_rope`` in place."""
     _rotate(
-        q, k, _positions(q, indptr, offsets), rotary_dim, interleave,
+        "apply_llama31_rope_inplace", q, k, (indptr, offsets), rotary_dim, interleave,
         (rope_scale, rope_theta, low_freq_factor, high_freq_factor, old_context_len),
-        in_place="apply_llama31_rope_inplace",
+        in_place=True,
     )  # fmt: skip
 
 
@@ -156,7 +189,7 @@ def apply_llama31_rope_pos_ids(
 ) -> tuple[Any, Any]:
     """``apply_rope_pos_ids`` with LLaMA 3.1's smoothed frequencies."""
     return _rotate(
-        q, k, pos_ids, rotary_dim, interleave,
+        "apply_llama31_rope_pos_ids", q, k, (pos_ids,), rotary_dim, interleave,
         (rope_scale, rope_theta, low_freq_factor, high_freq_factor, old_context_len),
     )  # fmt: skip
 
@@ -175,9 +208,9 @@ def apply_llama31_rope_pos_ids_inplace(
 ) -> None:
     """``apply_llama31_rope_pos_ids`` in place."""
     _rotate(
-        q, k, pos_ids, rotary_dim, interleave,
+        "apply_llama31_rope_pos_ids_inplace", q, k, (pos_ids,), rotary_dim, interleave,
         (rope_scale, rope_theta, low_freq_factor, high_freq_factor, old_context_len),
-        in_place="apply_llama31_rope_pos_ids_inplace",
+        in_place=True,
     )  # fmt: skip
 
 
@@ -198,6 +231,8 @@ def apply_rope_with_cos_sin_cache(
     """
     operation = "apply_rope_with_cos_sin_cache"
     require_backend(operation, backend)
+    require_tensor(operation, "query", query, 2)
+    require_tensor(operation, "key", key, 2)
     q_out, k_out = empty_like(query), empty_like(key)
     _with_cache(operation, positions, query, key, q_out, k_out, head_size, cos_sin_cache, is_neox)
     return returned(query, q_out), returned(key, k_out)
@@ -215,6 +250,8 @@ def apply_rope_with_cos_sin_cache_inplace(
     """``apply_rope_with_cos_sin_cache`` in place."""
     operation = "apply_rope_with_cos_sin_cache_inplace"
     require_backend(operation, backend)
+    require_tensor(operation, "query", query, 2)
+    require_tensor(operation, "key", key, 2)
     require_writable(operation, query=query, key=key)
     _with_cache(operation, positions, query, key, query, key, head_size, cos_sin_cache, is_neox)
 
@@ -223,8 +260,11 @@ def _with_cache(
     operation: str, positions: Any, query: Any, key: Any, q_out: Any, k_out: Any, head_size: int,
     cache: Any, neox: bool,
 ) -> None:  # fmt: skip
+    require_tensor(operation, "cos_sin_cache", cache)
+    head_size = whole(operation, "head_size", head_size, 1)
+
     def heads(x: Any) -> Any:
-        if x.ndim != 2 or x.shape[-1] % head_size != 0:
+        if x.shape[-1] % head_size != 0:
             raise ValueError(
                 f"{operation}: 'head_size' is {head_size}, of tensors [nnz, heads * head_size]; "
                 f"accepted: a divisor of the last dimension of {tuple(x.shape)}"
@@ -237,8 +277,8 @@ def _with_cache(
             "[max_position, rotary_dim]"
         )
     _apply_rope(
-        heads(query), heads(key), positions, cache, heads(q_out), heads(k_out), cache.shape[1],
-        not neox, 1.0, 1e4, 0.0, 0.0, 0.0,
+        operation, heads(query), heads(key), positions, cache, heads(q_out), heads(k_out),
+        cache.shape[1], not neox, 1.0, 1e4, 0.0, 0.0, 0.0,
     )  # fmt: skip
 
 

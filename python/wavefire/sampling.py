@@ -14,13 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from ._errors import message, number, shown, whole
 from ._library import function
-from ._tensors import empty, empty_like, is_torch, returned, value_and_rows
+from ._tensors import empty, empty_like, is_tensor, is_torch, require_tensor, returned
 
-_sample = function("sample")
-_softmax = function("softmax")
-_renormalize = function("renormalize")
-_mask_logits = function("mask_logits")
+_ALL: Any = object()  # no top_k
+
+_FILTERS = ("top_k", "top_k", "top_p", "top_p", "min_p", "min_p", "filter_apply_order")
+_sample = function(
+    "sample", "weights", "logits", "indices", *_FILTERS, "seed", "seed", "offset", "offset",
+    "samples", "valid",
+)  # fmt: skip
+_softmax = function("softmax", "logits", "temperature", "temperature", "out")
+_renormalize = function("renormalize", "probs", *_FILTERS[:4], "out")
+_mask_logits = function("mask_logits", "logits", "top_k", "top_k", "out")
 
 
 def get_seed_and_offset(
@@ -33,7 +40,11 @@ def get_seed_and_offset(
     """
     if generator is not None and hasattr(generator, "integers"):  # NumPy's
         return int(generator.integers(-(2**63), 2**63 - 1)), 0
-    torch = sys.modules["torch"]
+    torch = sys.modules.get("torch")
+    if generator is not None and not (torch and isinstance(generator, torch.Generator)):
+        raise TypeError(message("sampling", "generator", shown(generator), "PyTorch's or NumPy's"))
+    if torch is None:
+        return int(np.random.randint(-(2**63), 2**63 - 1, dtype=np.int64)), 0
     device = generator.device if generator is not None else device
     drawn = torch.randint(
         -(2**63), 2**63 - 1, (1,), dtype=torch.int64, generator=generator, device=device
@@ -41,16 +52,16 @@ def get_seed_and_offset(
     return int(drawn), 0
 
 
-def _signed(value: int) -> int:
+def _signed(operation: str, name: str, x: Any) -> int:
     """The 64-bit pattern of an integer, signed or not."""
-    value &= 2**64 - 1
+    value = whole(operation, name, x, -(2**63), 2**64 - 1)
     return value - 2**64 if value >= 2**63 else value
 
 
 def _keys(operation: str, name: str, x: Any, samples: int) -> tuple[int, Any]:
     """A seed or an offset: an integer, or a tensor of one or of one per sample."""
-    if not hasattr(x, "shape"):
-        return _signed(int(x)), None
+    if not is_tensor(x):
+        return _signed(operation, name, x), None
     integers = ("int32", "int64", "uint64")
     if x.ndim > 1 or str(x.dtype).removeprefix("torch.") not in integers:
         raise ValueError(
@@ -58,7 +69,7 @@ def _keys(operation: str, name: str, x: Any, samples: int) -> tuple[int, Any]:
             f"of one or {samples} (int64 or uint64)"
         )
     if x.ndim == 0 or x.shape[0] == 1:
-        return _signed(int(x.reshape(()))), None
+        return _signed(operation, name, int(x.reshape(()))), None
     if x.shape[0] != samples:
         raise ValueError(
             f"{operation}: '{name}' has {x.shape[0]} entries; accepted: 1 or {samples}"
@@ -95,50 +106,69 @@ def _check_nan(operation: str, x: Any, logits: bool) -> None:
         raise ValueError(f"{operation}: Input {'logits' if logits else 'probs'} contains NaN.")
 
 
-def _parameter(operation: str, name: str, x: Any, default: float, rows: int) -> tuple[float, Any]:
-    value, tensor = value_and_rows(x, default)
-    if tensor is not None:
-        if tensor.ndim != 1:
-            raise ValueError(
-                f"{operation}: Expected a 1D tensor of shape (batch_size,) or scalar for {name}, "
-                f"got shape {tuple(tensor.shape)}"
-            )
-        if tensor.shape[0] != rows:
-            raise ValueError(
-                f"{operation}: Sampling parameter tensor batch size mismatch: {name} has "
-                f"{tensor.shape[0]} entries; accepted: {rows}"
-            )
-        if str(tensor.dtype).removeprefix("torch.") not in ("float32", "int32", "int64"):
-            tensor = tensor.float() if is_torch(tensor) else np.asarray(tensor, dtype=np.float32)
+def _parameter(operation: str, name: str, x: Any, rows: int) -> tuple[float, Any]:
+    """A number for all rows, or a tensor with one for each."""
+    if not is_tensor(x):
+        if x is None:
+            accepted = "a number or a tensor of one for each row"
+            raise TypeError(message(operation, name, "None", accepted))
+        return number(operation, name, x), None
+    if x.ndim != 1:
+        raise ValueError(
+            f"{operation}: Expected a 1D tensor of shape (batch_size,) or scalar for {name}, "
+            f"got shape {tuple(x.shape)}"
+        )
+    if x.shape[0] != rows:
+        raise ValueError(
+            f"{operation}: Sampling parameter tensor batch size mismatch: {name} has "
+            f"{x.shape[0]} entries; accepted: {rows}"
+        )
+    if str(x.dtype).removeprefix("torch.") not in ("float32", "int32", "int64"):
+        x = x.float() if is_torch(x) else np.asarray(x, dtype=np.float32)
+    return 0.0, x
+
+
+def _count(operation: str, x: Any, rows: int) -> tuple[float, Any]:
+    """`top_k`: the library's 0, no such filter, is not the caller's to give."""
+    value, tensor = _parameter(operation, "top_k", x, rows)
+    if tensor is None and value < 1:
+        raise ValueError(message(operation, "top_k", shown(x), "1 or more"))
     return value, tensor
 
 
 def _draw(
     operation: str, weights: Any, *, logits: bool, indices: Any, generator: Any, check_nan: bool,
-    seed: Any, offset: Any, return_valid: bool = False, top_k: Any = None, top_p: Any = None,
-    min_p: Any = None, top_k_first: bool = False,
+    seed: Any, offset: Any, return_valid: bool = False, top_k: Any = _ALL, top_p: Any = 1.0,
+    min_p: Any = 0.0, top_k_first: bool = False,
 ) -> Any:  # fmt: skip
+    require_tensor(operation, "logits" if logits else "probs", weights, 2)
+    if indices is not None:
+        require_tensor(operation, "indices", indices, 1)
     if check_nan:
         _check_nan(operation, weights, logits)
     rows = weights.shape[0] if indices is None else indices.shape[0]
-    k, ks = _parameter(operation, "top_k", top_k, 0, rows)
-    p, ps = _parameter(operation, "top_p", top_p, 1.0, rows)
-    m, ms = _parameter(operation, "min_p", min_p, 0.0, rows)
-    if top_k is not None and ks is None and k < 1:
-        raise ValueError(f"{operation}: 'top_k' is {top_k}; accepted: 1 or more")
+    k, ks = (0, None) if top_k is _ALL else _count(operation, top_k, rows)
+    p, ps = _parameter(operation, "top_p", top_p, rows)
+    m, ms = _parameter(operation, "min_p", min_p, rows)
     samples = empty(weights, (rows,), "int32" if indices is None else indices.dtype)
     valid = empty(weights, (rows,), "bool") if return_valid else None
     random = _random_numbers(operation, weights, rows, generator, seed, offset)
-    _sample(weights, logits, indices, k, ks, p, ps, m, ms, top_k_first, *random, samples, valid)
+    _sample(
+        operation, weights, logits, indices, k, ks, p, ps, m, ms, top_k_first, *random, samples,
+        valid,
+    )  # fmt: skip
     samples = returned(weights, samples)
     return (samples, returned(weights, valid)) if return_valid else samples
 
 
 def softmax(logits: Any, temperature: Any = None, enable_pdl: bool | None = None) -> Any:
     """``softmax(logits / temperature)`` in float32; temperature positive, for all or per row."""
+    operation = "softmax"
+    require_tensor(operation, "logits", logits, 2)
     out = empty(logits, tuple(logits.shape), "float32")
-    value, rows = _parameter("softmax", "temperature", temperature, 1.0, logits.shape[0])
-    _softmax(logits, value, rows, out)
+    temperature = 1.0 if temperature is None else temperature
+    value, rows = _parameter(operation, "temperature", temperature, logits.shape[0])
+    _softmax(operation, logits, value, rows, out)
     return returned(logits, out)
 
 
@@ -287,27 +317,31 @@ def top_k_top_p_sampling_from_logits(
 
 def top_p_renorm_probs(probs: Any, top_p: Any, is_deterministic: bool = False) -> Any:
     """Zeroes what top_p drops and scales the rest to sum to one. Always deterministic."""
+    operation = "top_p_renorm_probs"
+    require_tensor(operation, "probs", probs, 2)
     out = empty_like(probs)
-    p, ps = _parameter("top_p_renorm_probs", "top_p", top_p, 1.0, probs.shape[0])
-    _renormalize(probs, 0, None, p, ps, out)
+    p, ps = _parameter(operation, "top_p", top_p, probs.shape[0])
+    _renormalize(operation, probs, 0, None, p, ps, out)
     return returned(probs, out)
 
 
 def top_k_renorm_probs(probs: Any, top_k: Any) -> Any:
     """Zeroes what top_k drops and scales the rest to sum to one."""
+    operation = "top_k_renorm_probs"
+    require_tensor(operation, "probs", probs, 2)
     out = empty_like(probs)
-    k, ks = _parameter("top_k_renorm_probs", "top_k", top_k, 0, probs.shape[0])
-    if ks is None and k < 1:
-        raise ValueError(f"top_k_renorm_probs: 'top_k' is {top_k}; accepted: 1 or more")
-    _renormalize(probs, k, ks, 1.0, None, out)
+    k, ks = _count(operation, top_k, probs.shape[0])
+    _renormalize(operation, probs, k, ks, 1.0, None, out)
     return returned(probs, out)
 
 
 def top_k_mask_logits(logits: Any, top_k: Any) -> Any:
     """The ``top_k`` largest logits (ties with the last stay), the others -inf."""
+    operation = "top_k_mask_logits"
+    require_tensor(operation, "logits", logits, 2)
     out = empty_like(logits)
-    k, ks = _parameter("top_k_mask_logits", "top_k", top_k, 0, logits.shape[0])
-    _mask_logits(logits, k, ks, out)
+    k, ks = _count(operation, top_k, logits.shape[0])
+    _mask_logits(operation, logits, k, ks, out)
     return returned(logits, out)
 
 

@@ -10,43 +10,41 @@ namespace {
 
 const DriverFunctions& functions_of(const Gpu& gpu) { return gpu.driver().functions(); }
 
-/// For functions that say that something is not ready yet.
-bool is_ready(const Gpu& gpu, int status, const char* function) {
-  if (status == Status::not_ready) return false;
-  gpu.driver().check(status, function);
-  return true;
+/// Destroys something: logs what goes wrong, since destructors call it.
+template <class Call>
+void release(const Gpu& gpu, const char* what, Call&& call) noexcept {
+  try {
+    const ContextGuard guard = gpu.guard();
+    gpu.driver().check(call(functions_of(gpu)), what);
+  } catch (const std::exception& error) {
+    log_failure(error);
+  }
 }
 
-void release(Gpu& gpu, int status, const char* function) {
-  gpu.driver().check_release(status, function);
-}
+using Functions = const DriverFunctions&;
 
 }  // namespace
 
 void destroy_memory(Gpu& gpu, void* pointer) {
-  const ContextGuard guard = gpu.guard();
-  release(gpu, gpu.driver().free(pointer), "free");
+  release(gpu, "free", [&](Functions) { return gpu.driver().free(pointer); });
 }
 void destroy_host_memory(Gpu& gpu, void* pointer) {
-  const ContextGuard guard = gpu.guard();
-  release(gpu, functions_of(gpu).host_free(pointer), "free of host memory");
+  release(gpu, "free of host memory", [&](Functions f) { return f.host_free(pointer); });
 }
 void end_registration(Gpu& gpu, void* pointer) {
-  const ContextGuard guard = gpu.guard();
-  release(gpu, functions_of(gpu).host_unregister(pointer), "end of a registration");
+  release(gpu, "end of a registration", [&](Functions f) { return f.host_unregister(pointer); });
 }
 void destroy_stream(Gpu& gpu, StreamHandle stream) {
-  release(gpu, functions_of(gpu).stream_destroy(stream), "end of a stream");
+  release(gpu, "end of a stream", [&](Functions f) { return f.stream_destroy(stream); });
 }
 void destroy_event(Gpu& gpu, EventHandle event) {
-  release(gpu, functions_of(gpu).event_destroy(event), "end of an event");
+  release(gpu, "end of an event", [&](Functions f) { return f.event_destroy(event); });
 }
 void destroy_graph(Gpu& gpu, GraphExecHandle graph) {
-  release(gpu, functions_of(gpu).graph_exec_destroy(graph), "end of a graph");
+  release(gpu, "end of a graph", [&](Functions f) { return f.graph_exec_destroy(graph); });
 }
 void destroy_module(Gpu& gpu, ModuleHandle module) {
-  const ContextGuard guard = gpu.guard();
-  release(gpu, functions_of(gpu).module_unload(module), "unloading a module");
+  release(gpu, "unloading of a module", [&](Functions f) { return f.module_unload(module); });
 }
 
 Stream::Stream(Gpu& gpu) : gpu_(&gpu), handle_(nullptr) {
@@ -69,7 +67,8 @@ void Stream::wait(const Event& event) const {
 
 bool Stream::is_done() const {
   const ContextGuard guard = gpu_->guard();
-  return is_ready(*gpu_, functions_of(*gpu_).stream_query(handle_), "stream query");
+  return gpu_->driver().succeeds(functions_of(*gpu_).stream_query(handle_), Status::not_ready,
+                                 "stream query");
 }
 
 bool Stream::is_capturing() const {
@@ -94,7 +93,8 @@ Event::Event(Gpu& gpu, Timing timing) {
 
 bool Event::is_done() const {
   Gpu& gpu = owned_.gpu();
-  return is_ready(gpu, functions_of(gpu).event_query(handle()), "event query");
+  return gpu.driver().succeeds(functions_of(gpu).event_query(handle()), Status::not_ready,
+                               "event query");
 }
 
 void Event::synchronize() const {
@@ -122,14 +122,14 @@ Graph Graph::capture(const Stream& stream, const std::function<void()>& work) {
   } catch (...) {
     // What is captured so far is incomplete, and the driver may have given it up already.
     if (call.stream_end_capture(stream.handle(), &graph) == Status::success && graph != nullptr) {
-      release(gpu, call.graph_destroy(graph), "end of a captured graph");
+      release(gpu, "end of a captured graph", [&](Functions f) { return f.graph_destroy(graph); });
     }
     throw;
   }
   gpu.driver().check(call.stream_end_capture(stream.handle(), &graph), "end of a capture");
   GraphExecHandle exec = nullptr;
   const int status = call.graph_instantiate(&exec, graph, 0);
-  release(gpu, call.graph_destroy(graph), "end of a captured graph");
+  release(gpu, "end of a captured graph", [&](Functions f) { return f.graph_destroy(graph); });
   gpu.driver().check(status, "new graph");
   return {gpu, exec};
 }
@@ -225,13 +225,12 @@ DeviceMemory Gpu::allocate(std::size_t bytes) {
   const ContextGuard guard = this->guard();
   void* pointer = nullptr;
   const int status = driver_.allocate(&pointer, bytes);
-  if (status == Status::out_of_memory) {
+  if (!driver_.succeeds(status, Status::out_of_memory, "allocation")) {
     const auto [free_bytes, total_bytes] = memory_info();
     throw Error(ErrorKind::out_of_memory,
                 core::join(id_, ": out of device memory: asked for ", bytes, " bytes, ", free_bytes,
                            " of ", total_bytes, " are free"));
   }
-  driver_.check(status, "allocation");
   return {*this, pointer, bytes};
 }
 

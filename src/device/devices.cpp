@@ -55,32 +55,31 @@ std::string id_of(const Driver& driver, int ordinal) {
   return driver.kind() + ":" + std::to_string(ordinal);
 }
 
-[[noreturn]] void fail_name(std::string_view id, const std::string& accepted) {
-  core::fail_argument("device", "id", core::join("'", id, "'"), accepted);
+[[noreturn]] void fail_name(std::string_view name, const std::string& accepted) {
+  core::fail_argument("device", "name", core::join("'", name, "'"), accepted);
 }
 
-/// The ordinal that `which`, the part of `id` behind the colon, means.
-int ordinal_of(const Driver& driver, std::string_view id, std::string_view which) {
+/// The ordinal that `which`, the part of `name` behind the colon, means.
+int ordinal_of(const Driver& driver, std::string_view name, std::string_view which) {
   const int count = driver.device_count();
   if (driver.kind() == "virtual") {
     for (int i = 0; i < count; ++i) {
-      if (id == id_of(driver, i)) return i;
+      if (name == id_of(driver, i)) return i;
     }
-    fail_name(id, accepted_names);
+    fail_name(name, accepted_names);
   }
   int ordinal = 0;
-  const char* end = which.data() + which.size();
   if (!which.empty()) {
-    const auto [stop, error] = std::from_chars(which.data(), end, ordinal);
-    if (error != std::errc() || stop != end) fail_name(id, accepted_names);
+    const char* end = std::to_address(which.end());
+    const auto [stop, error] = std::from_chars(std::to_address(which.begin()), end, ordinal);
+    if (error != std::errc() || stop != end) fail_name(name, accepted_names);
   }
   if (count == 0) {
-    throw Error(
-        ErrorKind::device,
-        core::join("device: '", id, "' is not there: ", driver.library_path(), " finds no device"));
+    throw Error(ErrorKind::device, core::join("device: '", name, "' is not there: ",
+                                              driver.library_path(), " finds no device"));
   }
   if (ordinal < 0 || ordinal >= count) {
-    fail_name(id, core::join(driver.kind(), ":0 to ", driver.kind(), ":", count - 1));
+    fail_name(name, core::join(driver.kind(), ":0 to ", driver.kind(), ":", count - 1));
   }
   return ordinal;
 }
@@ -105,18 +104,20 @@ Driver& driver_of(std::string_view kind) {
   return driver_locked(*found);
 }
 
-Gpu& open_gpu(std::string_view id) {
-  const std::size_t colon = id.find(':');
-  const Kind* kind = find_kind(id.substr(0, colon));
-  if (kind == nullptr) fail_name(id, accepted_names);
+Gpu& open_gpu(std::string_view name) {
+  const std::size_t colon = name.find(':');
+  const Kind* kind = find_kind(name.substr(0, colon));
+  if (kind == nullptr) fail_name(name, accepted_names);
   const std::string_view which =
-      colon == std::string_view::npos ? std::string_view() : id.substr(colon + 1);
+      colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1);
   const std::lock_guard lock(opened().mutex);
+  const auto known = opened().gpus.find(name);
+  if (known != opened().gpus.end()) return *known->second;
   Driver& driver = driver_locked(*kind);
-  const int ordinal = ordinal_of(driver, id, which);
-  const std::string full = id_of(driver, ordinal);
-  std::unique_ptr<Gpu>& gpu = opened().gpus[full];
-  if (!gpu) gpu = std::make_unique<Gpu>(driver, ordinal, full);
+  const int ordinal = ordinal_of(driver, name, which);
+  const std::string id = id_of(driver, ordinal);
+  std::unique_ptr<Gpu>& gpu = opened().gpus[id];
+  if (!gpu) gpu = std::make_unique<Gpu>(driver, ordinal, id);
   return *gpu;
 }
 
@@ -160,13 +161,13 @@ std::string why_no_driver(std::string_view kind) {
   }
 }
 
-DeviceInfo use_device(std::string_view id) {
-  if (id == "cpu") {
+DeviceInfo use_device(std::string_view name) {
+  if (name == "cpu") {
     chosen().reset();
     core::set_host_device("cpu");
     return current_device();
   }
-  device::Gpu& gpu = device::open_gpu(id);
+  device::Gpu& gpu = device::open_gpu(name);
   const device::Kind& kind = *device::find_kind(gpu.driver().kind());
   chosen() = device::info_of(gpu.driver(), kind, gpu.ordinal());
   core::set_host_device(kind.tensors == DeviceType::cpu ? gpu.id() : "cpu");

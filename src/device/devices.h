@@ -14,7 +14,7 @@ Driver& driver_of(std::string_view kind);
 
 /// The device of that name ("cuda:0", "cuda", "hip:1", "virtual:gfx950"), opened at the first call.
 /// Throws as `use_device` does; invalid_argument for "cpu", too.
-Gpu& open_gpu(std::string_view id);
+Gpu& open_gpu(std::string_view name);
 
 /// The device that works on tensors which live on `tensors`, for a tensor of cuda or hip.
 Gpu& gpu_of(Device tensors);

@@ -16,6 +16,13 @@ ErrorKind kind_of(int status) {
 
 }  // namespace
 
+void log_failure(const std::exception& error) noexcept {
+  try {
+    core::log(LogLevel::warning, error.what());
+  } catch (...) {  // NOLINT(bugprone-empty-catch): not even memory for the line
+  }
+}
+
 Driver::Driver(const LibraryName& name, const Library& library,
                std::span<const Symbol<DriverFunctions>> symbols, std::uintptr_t launch_extra_end)
     : kind_(name.operation),
@@ -38,12 +45,13 @@ void Driver::check(int status, const char* function) const {
   if (status != Status::success) throw Error(kind_of(status), describe(status, function));
 }
 
-void Driver::check_release(int status, const char* function) const noexcept {
-  if (status == Status::success) return;
-  try {
-    core::log(LogLevel::warning, describe(status, function));
-  } catch (...) {  // NOLINT(bugprone-empty-catch): not even memory for the line
+bool Driver::succeeds(int status, int tolerated, const char* function) const {
+  if (status == tolerated) {
+    take_detail();
+    return false;
   }
+  check(status, function);
+  return true;
 }
 
 int Driver::version() const {
@@ -55,9 +63,7 @@ int Driver::version() const {
 int Driver::device_count() const {
   int count = 0;
   const int status = functions_.device_count(&count);
-  if (status == Status::no_device) return 0;
-  check(status, "device count");
-  return count;
+  return succeeds(status, Status::no_device, "device count") ? count : 0;
 }
 
 int Driver::attribute(int attribute, int ordinal) const {
@@ -66,12 +72,16 @@ int Driver::attribute(int attribute, int ordinal) const {
   return value;
 }
 
-Properties Driver::common_properties(int ordinal) const {
+Properties Driver::common_properties(int ordinal,
+                                     std::span<const PropertyAttribute> attributes) const {
   Properties properties;
   char name[256] = {};
   check(functions_.device_name(name, sizeof name - 1, ordinal), "device name");
   properties.name = name;
   check(functions_.device_memory(&properties.memory_bytes, ordinal), "device memory");
+  for (const auto& [property, number] : attributes) {
+    properties.*property = attribute(number, ordinal);
+  }
   return properties;
 }
 
@@ -85,7 +95,7 @@ ContextGuard::~ContextGuard() {
   try {
     driver_.set_current(before_);
   } catch (const std::exception& error) {
-    core::log(LogLevel::warning, error.what());
+    log_failure(error);
   }
 }
 

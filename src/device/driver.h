@@ -83,10 +83,7 @@ struct Status {
   static constexpr int success = 0;
   static constexpr int out_of_memory = 2;
   static constexpr int no_device = 100;
-  static constexpr int invalid_image = 200;
   static constexpr int no_binary_for_gpu = 209;
-  static constexpr int invalid_ptx = 218;  // HIP: invalid kernel file
-  static constexpr int not_found = 500;
   static constexpr int not_ready = 600;
 };
 struct FunctionAttribute {
@@ -128,6 +125,15 @@ struct Properties {
   std::size_t memory_bytes = 0;
 };
 
+/// Which of a driver's attributes tells a property.
+struct PropertyAttribute {
+  int Properties::* property;
+  int attribute;
+};
+
+/// For destructors, which must not throw: a driver may be gone at the end of the process.
+void log_failure(const std::exception& error) noexcept;
+
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -145,8 +151,8 @@ class Driver {
   /// Throws `Error` with the driver's words unless `status` is success: out_of_memory; unsupported
   /// for code that is not for this device; else device.
   void check(int status, const char* function) const;
-  /// The same in destructors, where the error can only be logged.
-  void check_release(int status, const char* function) const noexcept;
+  /// True for success, false for `tolerated`; throws as `check` does for all else.
+  bool succeeds(int status, int tolerated, const char* function) const;
 
   virtual Properties properties(int ordinal) const = 0;
   virtual Context context(int ordinal) = 0;
@@ -169,8 +175,8 @@ class Driver {
   /// What else is known about an error that just happened on this thread; forgets it.
   virtual std::string take_detail() const { return {}; }
   int attribute(int attribute, int ordinal) const;
-  /// What both vendors tell in the same way.
-  Properties common_properties(int ordinal) const;
+  /// All but the architecture.
+  Properties common_properties(int ordinal, std::span<const PropertyAttribute> attributes) const;
 
  private:
   std::string describe(int status, const char* function) const;

@@ -24,10 +24,16 @@ DType dtype_of(DLDataType type) {
     if (is(kDLInt, 64)) return DType::i64;
     if (is(kDLUInt, 8)) return DType::u8;
     if (is(kDLBool, 8)) return DType::b1;
+    if (is(kDLFloat, 64)) return DType::f64;
+    if (is(kDLInt, 8)) return DType::i8;
+    if (is(kDLInt, 16)) return DType::i16;
+    if (is(kDLUInt, 16)) return DType::u16;
+    if (is(kDLUInt, 32)) return DType::u32;
+    if (is(kDLUInt, 64)) return DType::u64;
   }
   core::fail_argument(operation, "dtype",
                       core::join("DLPack code ", int{type.code}, " with ", int{type.bits}, " bits"),
-                      "float32, float16, bfloat16, float8, int32, int64, uint8 or bool");
+                      "integers, bool, float64, float32, float16, bfloat16 and float8");
 }
 
 Device device_of(DLDevice device) {

@@ -1,5 +1,6 @@
 #include "wavefire/page.h"
 
+#include <limits>
 #include <vector>
 
 #include "device/cpu/levels.h"
@@ -74,6 +75,26 @@ kv_cache::Place place_of(const Names& names, const PageTable& pages, std::int64_
   return {page, position % pages.page_size};
 }
 
+/// A request with pages has 1 to page_size tokens on the last one; without, any value will do.
+void check_last_pages(const char* operation, const TensorView& indptr, const TensorView& last,
+                      int page_size) {
+  const std::int64_t batch = indptr.shape[0] - 1;
+  core::check(operation, "kv_last_page_len", last)
+      .defined()
+      .on_cpu()
+      .dtype(DType::i32)
+      .shape({batch});
+  core::require(page_size >= 1, operation, "page_size", page_size, "1 or more");
+  for (std::int64_t b = 0; b < batch; ++b) {
+    if (ops::read_int(indptr, b + 1) == ops::read_int(indptr, b)) continue;
+    const std::int64_t tokens = ops::read_int(last, b);
+    if (tokens < 1 || tokens > page_size) {
+      core::fail_argument(operation, "kv_last_page_len", core::join(tokens, " at ", b),
+                          core::join("1 to page_size (", page_size, ")"));
+    }
+  }
+}
+
 void check_tables(const Names& names, std::int64_t tokens, const TensorView& batch_indices,
                   const TensorView& positions, const PageTable& pages) {
   const auto check_index = [&](const char* argument, const TensorView& view) {
@@ -90,7 +111,7 @@ void check_tables(const Names& names, std::int64_t tokens, const TensorView& bat
       .rank(1);
   core::require(pages.indices.shape[0] >= entries, names.operation, "kv_indices",
                 to_string(pages.indices), core::join("at least ", entries, " entries"));
-  core::require(pages.page_size >= 1, names.operation, "page_size", pages.page_size, "1 or more");
+  check_last_pages(names.operation, pages.indptr, pages.last_page_len, pages.page_size);
 }
 
 /// `rows` and `caches` as read_side takes them.
@@ -219,17 +240,17 @@ void sequence_lengths(const TensorView& indptr, const TensorView& last_page_len,
   constexpr const char* operation = "get_seq_lens";
   ops::check_indptr(operation, "kv_indptr", indptr);
   const std::int64_t batch = indptr.shape[0] - 1;
-  core::check(operation, "kv_last_page_len", last_page_len)
-      .defined()
-      .on_cpu()
-      .dtype(DType::i32)
-      .shape({batch});
+  check_last_pages(operation, indptr, last_page_len, page_size);
   core::check(operation, "out", out).defined().on_cpu().dtype(DType::i32).shape({batch}).writable();
-  core::require(page_size >= 1, operation, "page_size", page_size, "1 or more");
   for (std::int64_t b = 0; b < batch; ++b) {
     const std::int64_t count = ops::read_int(indptr, b + 1) - ops::read_int(indptr, b);
     const std::int64_t last = ops::read_int(last_page_len, b);
-    ops::write_int(out, b, count == 0 ? 0 : (count - 1) * page_size + last);
+    const std::int64_t length = count == 0 ? 0 : (count - 1) * page_size + last;
+    if (length > std::numeric_limits<std::int32_t>::max()) {
+      core::fail_argument(operation, "kv_indptr", core::join(length, " tokens at ", b),
+                          "lengths that fit 32-bit integers");
+    }
+    ops::write_int(out, b, length);
   }
 }
 

@@ -1,5 +1,8 @@
 #include "wavefire/quantize.h"
 
+#include <bit>
+#include <cstring>
+
 #include "device/cpu/parallel.h"
 #include "ops/rows.h"
 
@@ -19,11 +22,28 @@ void check_bytes(const char* operation, const TensorView& out, std::int64_t byte
       .contiguous();
 }
 
+/// Eight elements to a byte: each becomes 0 or 1, and the product moves them next to each other.
+std::uint8_t pack_eight(const std::uint8_t* bits, BitOrder order) {
+  std::uint64_t v;
+  std::memcpy(&v, bits, sizeof v);
+  v |= (v >> 4) & 0x0f0f0f0f0f0f0f0full;
+  v |= (v >> 2) & 0x3f3f3f3f3f3f3f3full;
+  v |= (v >> 1) & 0x7f7f7f7f7f7f7f7full;
+  v &= 0x0101010101010101ull;
+  const std::uint64_t places =
+      order == BitOrder::little ? 0x0102040810204080ull : 0x8040201008040201ull;
+  return static_cast<std::uint8_t>((v * places) >> 56);
+}
+
 /// Bits [begin, end) of x to bytes from `out` on; the last byte is filled up with zeros.
 void pack(const TensorView& x, std::int64_t begin, std::int64_t end, BitOrder order,
           std::uint8_t* out) {
   const auto* bits = x.as<const std::uint8_t>();
-  for (std::int64_t i = begin; i < end; i += 8) {
+  std::int64_t i = begin;
+  if (x.strides[0] == 1 && std::endian::native == std::endian::little) {
+    for (; i + 8 <= end; i += 8) *out++ = pack_eight(bits + i, order);
+  }
+  for (; i < end; i += 8) {
     unsigned byte = 0;
     for (std::int64_t j = 0; j < std::min<std::int64_t>(8, end - i); ++j) {
       const unsigned set = bits[(i + j) * x.strides[0]] != 0 ? 1u : 0u;

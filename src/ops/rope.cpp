@@ -1,5 +1,6 @@
 #include "wavefire/rope.h"
 
+#include <limits>
 #include <vector>
 
 #include "device/cpu/levels.h"
@@ -117,16 +118,19 @@ void rope_positions(const TensorView& indptr, const TensorView& offsets,
       .on_cpu()
       .one_of({DType::i32, DType::i64})
       .shape({indptr.shape[0] - 1});
-  core::check(operation, "positions", positions)
-      .defined()
-      .on_cpu()
-      .dtype(DType::i32)
-      .shape({tokens});
+  core::check(operation, "positions", positions).defined().on_cpu().dtype(DType::i32).rank(1);
+  core::require(positions.shape[0] == tokens, operation, "indptr",
+                core::join(tokens, " at the end"),
+                core::join(positions.shape[0], ", the number of tokens"));
   for (std::int64_t b = 0; b + 1 < indptr.shape[0]; ++b) {
     const std::int64_t begin = ops::read_int(indptr, b), end = ops::read_int(indptr, b + 1);
-    for (std::int64_t i = begin; i < end; ++i) {
-      ops::write_int(positions, i, ops::read_int(offsets, b) + i - begin);
+    const std::int64_t offset = ops::read_int(offsets, b);
+    const std::int64_t most = std::numeric_limits<std::int32_t>::max() - (end - begin);
+    if (offset < 0 || offset > most) {
+      core::fail_argument(operation, "offsets", core::join(offset, " at ", b),
+                          core::join("0 to ", most));
     }
+    for (std::int64_t i = begin; i < end; ++i) ops::write_int(positions, i, offset + i - begin);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 
 namespace wavefire::device {
 namespace {
@@ -242,6 +243,26 @@ TEST_P(DeviceContract, RegisteredHostMemoryIsTheDevicesToo) {
   }
   EXPECT_EQ(download<float>(out, stream), times(values, 2));
   const HostRegistration again = gpu_.register_host(values.data(), 64);  // the first has ended
+}
+
+TEST_P(DeviceContract, ThreadsWorkSideBySide) {
+  const int count = 500;
+  std::vector<std::vector<float>> results(4);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < results.size(); ++t) {
+    threads.emplace_back([&, t] {
+      Gpu& gpu = open_gpu(GetParam());
+      const DeviceMemory in = upload(gpu, counting(count)), out = gpu.allocate(in.bytes());
+      const Stream stream(gpu);
+      const ScaleParams params = {in.as<float>(), out.as<float>(), static_cast<float>(t), count};
+      module_.kernel("scale").launch({{groups_of(count)}, {64}}, params, stream);
+      results[t] = download<float>(out, stream);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t t = 0; t < results.size(); ++t) {
+    EXPECT_EQ(results[t], times(counting(count), static_cast<float>(t)));
+  }
 }
 
 TEST_P(DeviceContract, BadImagesAreRefused) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -60,11 +61,11 @@ void expect_error(ErrorKind kind, std::initializer_list<std::string> words, F&& 
   }
 }
 
-/// The file of kernels for an architecture: PTX for all of NVIDIA's.
+/// The file of kernels for an architecture, beside the program: PTX for all of NVIDIA's.
 inline std::string kernel_file(const std::string& architecture) {
-  const std::string folder = WAVEFIRE_DEVICE_KERNELS;
-  if (architecture.starts_with("sm_")) return folder + "/kernels.ptx";
-  return folder + "/kernels." + architecture + ".co";
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  if (architecture.starts_with("sm_")) return folder / "kernels.ptx";
+  return folder / ("kernels." + architecture + ".co");
 }
 
 inline std::vector<std::byte> read_file(const std::string& path) {

@@ -40,7 +40,7 @@ TEST(Devices, EachOneThatIsListedCanBeUsed) {
 TEST(Devices, UnknownNamesAreRefused) {
   for (const char* id : {"tpu:0", "", "cuda0", "CPU", ":0", "cpu:1"}) {
     expect_error(ErrorKind::invalid_argument,
-                 {"device: 'id' is '" + std::string(id) + "'", "cpu, cuda:INDEX"},
+                 {"device: 'name' is '" + std::string(id) + "'", "cpu, cuda:INDEX"},
                  [&] { use_device(id); });
   }
   EXPECT_EQ(current_device().id, "cpu");

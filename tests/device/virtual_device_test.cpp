@@ -21,6 +21,21 @@ TEST(VirtualDevice, StreamsOfAnotherDeviceAreRefused) {
                [&] { gpu.fill(memory.data(), 0, 64, other); });
 }
 
+// A framework looks at HIP's last error after its own launches and would take ours for theirs.
+TEST(VirtualDevice, NoErrorStaysBehind) {
+  Gpu& gpu = open_gpu("virtual:gfx942");
+  const Library library = Library::open({.operation = "test",
+                                         .what = "the virtual Instinct",
+                                         .candidates = {gpu.driver().library_path()},
+                                         .remedy = "build it"});
+  auto* peek = reinterpret_cast<int (*)()>(library.find("hipPeekAtLastError"));
+  ASSERT_NE(peek, nullptr);
+  EXPECT_THROW(gpu.allocate(std::size_t{1} << 50), Error);
+  EXPECT_EQ(peek(), 0);
+  EXPECT_THROW(gpu.load(std::vector<std::byte>(100)), Error);
+  EXPECT_EQ(peek(), 0);
+}
+
 // What a check of the virtual Instinct finds arrives as an error, with its words.
 TEST(VirtualDevice, AccessesOutOfBoundsAreErrors) {
   Gpu& gpu = open_gpu("virtual:gfx942");

@@ -6,6 +6,7 @@ other marks are not code to run.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -71,7 +72,11 @@ def test_cpp_block_runs(block: Block, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", blocks("sh"), ids=str)
 def test_shell_block_names_commands_that_exist(block: Block) -> None:
-    for line in block.code.splitlines():
+    import wavefire
+
+    built = Path(wavefire.__file__).parents[2] / "virtual/cli"  # what an installation puts there
+    path = f"{os.environ['PATH']}{os.pathsep}{built}"
+    for line in block.code.replace("\\\n", " ").splitlines():
         command = re.sub(r"^(\w+=\S+ )*", "", line.strip()).split()
         if command and not command[0].startswith("#"):
-            assert shutil.which(command[0]), line
+            assert shutil.which(command[0], path=path), line

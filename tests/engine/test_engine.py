@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -80,6 +81,8 @@ def serve(
     return [r.reply for r in requests], engine, checker
 
 
+pytestmark = pytest.mark.filterwarnings("error::FutureWarning")  # of transformers
+
 PROMPTS = [[(7 * i + 3 * j) % 130 + 1 for j in range(n)] for i, n in enumerate((1, 5, 17, 40))]
 
 
@@ -136,3 +139,44 @@ def test_bad_arguments_are_one_clear_line(
     with pytest.raises(SystemExit):
         main(arguments)
     assert text in capsys.readouterr().err
+
+
+def test_too_few_pages_are_one_clear_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    import serve
+
+    class Tokenizer:
+        def chat(self, system: str, user: str) -> list[int]:
+            return list(range(1, 41))
+
+        def decode(self, tokens: list[int]) -> str:
+            return " ".join(map(str, tokens))
+
+    monkeypatch.setattr(serve, "load", lambda *_: (CONFIG, weights(), Tokenizer()))
+    with pytest.raises(SystemExit) as stopped:
+        serve.main(["--model", __file__, "--pages", "1"])
+    assert re.fullmatch(r"serve.py: error: --pages: .* pages needed, .*", str(stopped.value))
+    assert serve.main(["--model", __file__, "--max-tokens", "2", "--check"]) == 0
+    log = capsys.readouterr().err
+    assert "serving: 16 of at most 16 tokens" in log, "plain lines where there is no terminal"
+    assert "\r" not in log
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_progress_is_lines_in_a_log_and_a_bar_on_a_terminal(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    from engine.progress import Progress
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr(Progress, "interval", 0.0)
+    with Progress("loading", 3, "tensor") as progress:
+        for _ in range(3):
+            progress.update()
+    with Progress("loading", 3, "tensor", hidden=True) as progress:
+        progress.update()
+    shown = capsys.readouterr().err
+    assert ("\r" in shown) == terminal
+    if not terminal:
+        assert [line.split(" ")[1] for line in shown.splitlines()] == ["1", "2", "3", "3"]

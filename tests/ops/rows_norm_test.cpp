@@ -140,6 +140,25 @@ TEST(Norm, OnesOfEveryWidth) {
   }
 }
 
+// A sum in float32 stops growing long before its row ends.
+TEST(Norm, WideRowsKeepTheirPrecision) {
+  constexpr std::int64_t width = (1 << 22) + 5;
+  HostTensor x(DType::f32, {1, width}), w(DType::f32, {width}), out(DType::f32, {1, width});
+  x.fill(double{1.1f});
+  w.fill(1);
+  rms_norm(x.view(), w.view(), out.view(), {0.f, 0.f});
+  for (std::int64_t i : {std::int64_t{0}, width / 2, width - 1}) {
+    EXPECT_NEAR(get(out.view(), {0, i}), 1, 1e-6);
+  }
+  for (std::int64_t i = 0; i < width; i += 2) set(x.view(), {0, i}, -3);
+  const double odd = static_cast<double>(width / 2) / width, even = 1 - odd;
+  const double mean = even * -3 + odd * double{1.1f};
+  const double variance = even * odd * (3 + double{1.1f}) * (3 + double{1.1f});
+  layer_norm(x.view(), w.view(), {}, out.view(), 0.f);
+  EXPECT_NEAR(get(out.view(), {0, 0}), (-3 - mean) / std::sqrt(variance), 2e-6);
+  EXPECT_NEAR(get(out.view(), {0, 1}), (double{1.1f} - mean) / std::sqrt(variance), 2e-6);
+}
+
 // The result depends neither on where memory begins nor on whether it is written past the caches.
 TEST(Norm, TheSameBitsWhereverTheRowsLie) {
   std::mt19937 random(4);

@@ -10,9 +10,12 @@
 namespace wavefire::cases {
 namespace {
 
-constexpr DType dtypes[] = {DType::f32,  DType::f16,      DType::bf16,     DType::e4m3fn,
-                            DType::e5m2, DType::e4m3fnuz, DType::e5m2fnuz, DType::i32,
-                            DType::i64,  DType::u8,       DType::b1};
+std::vector<DType> all_dtypes() {
+  std::vector<DType> all;
+  for (int code = 0; code < dtype_count; ++code) all.push_back(static_cast<DType>(code));
+  return all;
+}
+const std::vector<DType> dtypes = all_dtypes();
 
 /// Tables of three requests over a pool of `pages` pages in no order; request 1 has none.
 struct Tables {
@@ -97,7 +100,7 @@ std::vector<unsigned char> bytes_at(const TensorView& view, const std::vector<st
 TEST(Append, WritesEachTokenToItsSlotAndNothingElse) {
   constexpr int page_sizes[] = {1, 3, 16, 64};
   constexpr std::int64_t dims[] = {1, 8, 24, 128};
-  for_covering({11, 2, 3, 4, 4, 3, 2}, [&](const std::vector<int>& f) {
+  for_covering({dtype_count, 2, 3, 4, 4, 3, 2}, [&](const std::vector<int>& f) {
     const DType dtype = dtypes[f[0]];
     const KvLayout layout = f[1] == 0 ? KvLayout::nhd : KvLayout::hnd;
     const int page_size = page_sizes[f[3]];
@@ -258,6 +261,41 @@ TEST(Append, BadInputIsNamedAndNothingIsWritten) {
   for (double v : values_of(cv)) ASSERT_EQ(v, -7);
   run({}, {}, changed(kv, [](auto& v) { v.shape[0] = 0; }),
       changed(kv, [](auto& v) { v.shape[0] = 0; }), cv, cv, t);
+}
+
+// A request with pages has 1 to page_size tokens on the last one. Tables has request 1 without.
+TEST(Append, LastPagesAreChecked) {
+  const Tables tables(4);
+  HostTensor rows = numbered(DType::f32, {1, 3, 8}, Layout::packed, 1);
+  HostTensor cache(DType::f32, {pool, 4, 3, 8}), lengths(DType::i32, {3});
+  const HostTensor zero = HostTensor::of(std::vector<std::int32_t>{0});
+  const auto run = [&](std::vector<std::int32_t> last_page_len) {
+    const HostTensor last = HostTensor::of(last_page_len);
+    PageTable t = tables.view();
+    t.last_page_len = last.view();
+    append_paged_kv_cache(rows.view(), rows.view(), zero.view(), zero.view(), cache.view(),
+                          cache.view(), t, KvLayout::nhd);
+    sequence_lengths(t.indptr, t.last_page_len, t.page_size, lengths.view());
+  };
+  cache.fill(-7);
+  for (std::vector<std::int32_t> bad :
+       {std::vector<std::int32_t>{0, 0, 4}, {5, 0, 4}, {-1, 0, 4}, {1, 0, 0}, {1, 0, 5}, {1, 0}}) {
+    expect_rejected("kv_last_page_len", [&] { run(bad); });
+    expect_rejected("kv_last_page_len", [&] {
+      sequence_lengths(tables.indptr.view(), HostTensor::of(bad).view(), 4, lengths.view());
+    });
+  }
+  for (double v : values_of(cache.view())) ASSERT_EQ(v, -7);
+  for (std::int32_t without_pages : {0, 4, -1, 99}) {
+    run({1, without_pages, 4});
+    EXPECT_EQ(lengths.view().as<std::int32_t>()[1], 0);
+  }
+  expect_rejected("kv_indptr", [&] {
+    const HostTensor many = HostTensor::of(std::vector<std::int32_t>{0, 1 << 30});
+    const HostTensor one = HostTensor::of(std::vector<std::int32_t>{1});
+    HostTensor out(DType::i32, {1});
+    sequence_lengths(many.view(), one.view(), 16, out.view());
+  });
 }
 
 TEST(BatchIndices, PositionsAndLengths) {

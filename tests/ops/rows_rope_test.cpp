@@ -181,6 +181,16 @@ TEST(Rope, PositionsOfRequests) {
   EXPECT_EQ(
       std::vector<std::int32_t>(at.view().as<std::int32_t>(), at.view().as<std::int32_t>() + 5),
       (std::vector<std::int32_t>{10, 11, 12, 100, 101}));
+  for (std::int64_t offset :
+       {std::int64_t{-1}, std::int64_t{1} << 40, (std::int64_t{1} << 31) - 3}) {
+    HostTensor far(DType::i64, {3});
+    far.view().as<std::int64_t>()[0] = offset;
+    expect_rejected("offsets", [&] { rope_positions(indptr.view(), far.view(), at.view()); });
+  }
+  expect_rejected("indptr", [&] {
+    rope_positions(indptr.view(), offsets.view(),
+                   changed(at.view(), [](auto& v) { v.shape[0] = 4; }));
+  });
 }
 
 TEST(Rope, BadInputIsNamedAndNothingIsWritten) {

@@ -117,6 +117,23 @@ TEST(Sampling, FiltersKeepWhatSortingKeeps) {
   });
 }
 
+// Neither 1 / mass nor its product with a weight may leave the range of float32.
+TEST(Sampling, RenormalisesTheSmallestAndTheLargestWeights) {
+  for (double unit : {0x1p-149, 0x1p-126, 0x1p-64, 1.0, 0x1p100, 0x1p125}) {
+    HostTensor p(DType::f32, {1, 40}), out(DType::f32, {1, 40});
+    for (std::int64_t i = 0; i < 40; ++i) set(p.view(), {0, i}, i % 4 == 3 ? 3 * unit : 0);
+    set(p.view(), {0, 0}, unit);
+    renormalize(p.view(), {}, out.view());
+    for (std::int64_t i = 0; i < 40; ++i) {
+      const double expected = (i == 0 ? 1.0 : (i % 4 == 3 ? 3.0 : 0.0)) / 31;
+      ASSERT_NEAR(get(out.view(), {0, i}), expected, 2e-8) << unit << " entry " << i;
+    }
+    renormalize(p.view(), {{10, {}}, {1, {}}, {0, {}}, false}, out.view());
+    ASSERT_EQ(get(out.view(), {0, 0}), 0);
+    ASSERT_NEAR(get(out.view(), {0, 3}), 0.1, 2e-8);
+  }
+}
+
 /// The token at which the running sum of `kept` passes that share of their sum; both neighbours of
 /// a boundary within rounding are accepted.
 bool drawn_at(const Values& kept, double uniform, std::int64_t token) {

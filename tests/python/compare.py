@@ -20,5 +20,18 @@ def close(ours: torch.Tensor, theirs: Any, dtype: torch.dtype) -> None:
     assert worst <= ULP[dtype], worst
 
 
+ATTENTION = {torch.float32: 6e-5, torch.float16: 6e-4, torch.bfloat16: 8e-3}
+
+
+def attention_close(ours: torch.Tensor, theirs: np.ndarray, dtype: torch.dtype) -> None:
+    """Relative to the largest value: outputs are means, whose terms cancel."""
+    error = np.abs(ours.double().numpy() - theirs).max(initial=0)
+    assert error <= ATTENTION[dtype] * max(1.0, np.abs(theirs).max(initial=0)), error
+
+
+def lse_close(ours: torch.Tensor, theirs: np.ndarray) -> None:
+    np.testing.assert_allclose(ours.numpy(), theirs, rtol=4e-5, atol=4e-5)
+
+
 def ints(*values: int) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.int32)

@@ -6,18 +6,9 @@ import numpy as np
 import pytest
 import torch
 import wavefire
+from compare import attention_close as close
+from compare import ints, lse_close
 from reference import attention
-
-TOLERANCE = {torch.float32: 6e-5, torch.float16: 6e-4, torch.bfloat16: 8e-3}
-
-
-def close(ours: torch.Tensor, theirs: np.ndarray, dtype: torch.dtype) -> None:
-    error = np.abs(ours.double().numpy() - theirs).max(initial=0)
-    assert error <= TOLERANCE[dtype] * max(1.0, np.abs(theirs).max(initial=0)), error
-
-
-def lse_close(ours: torch.Tensor, theirs: np.ndarray) -> None:
-    np.testing.assert_allclose(ours.numpy(), theirs, rtol=4e-5, atol=4e-5)
 
 
 class Paged:
@@ -365,128 +356,25 @@ def test_graph_mode_keeps_the_callers_buffers_up_to_date() -> None:
         wavefire.BatchDecodeWithPagedKVCacheWrapper(None, use_cuda_graph=True)
 
 
-def plan_decode(**changes: object) -> None:
-    given = {
-        "indptr": torch.tensor([0, 1, 3], dtype=torch.int32),
-        "indices": torch.tensor([0, 1, 2], dtype=torch.int32),
-        "last_page_len": torch.tensor([4, 1], dtype=torch.int32),
-        "num_qo_heads": 4,
-        "num_kv_heads": 2,
-        "head_dim": 64,
-        "page_size": 4,
-        "q_data_type": "float32",
-    }
-    cache = changes.pop("cache", torch.zeros(3, 2, 4, 2, 64))
-    q = changes.pop("q", torch.zeros(2, 4, 64))
-    run = changes.pop("run", {})
-    wrapper = wavefire.BatchDecodeWithPagedKVCacheWrapper(**changes.pop("init", {}))
-    wrapper.plan(**{**given, **changes})
-    out = torch.full((2, 4, 64), 7.0)
-    try:
-        wrapper.run(q, cache, out=out, **run)
-    except Exception:
-        assert (out == 7.0).all(), "an error leaves the output alone"
-        raise
+def test_an_lse_that_is_given_is_written() -> None:
+    """Whether or not it is returned."""
+    q, kv = torch.randn(3, 4, 64), torch.randn(3, 2, 64)
+    ragged = wavefire.BatchPrefillWithRaggedKVCacheWrapper()
+    ragged.plan(ints(0, 3), ints(0, 3), 4, 2, 64, q_data_type="float32")
+    expected = ragged.run(q, kv, kv, return_lse=True)
+    lse = torch.full((3, 4), float("nan"))
+    assert torch.equal(ragged.run(q, kv, kv, lse=lse), expected[0])
+    assert torch.equal(lse, expected[1])
+    with pytest.raises(ValueError, match=r"'lse' is float32\[4, 3\]; accepted: float32\[3, 4\]"):
+        ragged.run(q, kv, kv, lse=lse.T.contiguous())
 
 
-def ints(*x: int) -> torch.Tensor:
-    return torch.tensor(x, dtype=torch.int32)
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "text"),
-    [
-        (
-            {"indptr": ints(0, 2, 1)},
-            ValueError,
-            "'kv_indptr' is 1 at 2 after 2; accepted: entries that do not",
-        ),
-        (
-            {"indptr": ints(1, 2, 3)},
-            ValueError,
-            "'kv_indptr' is 1 at 0; accepted: 0 as the first entry",
-        ),
-        (
-            {"indptr": torch.tensor([0.0, 1, 3])},
-            ValueError,
-            "'indptr' is torch.float32; accepted: int32",
-        ),
-        (
-            {"indices": ints(0, 1)},
-            ValueError,
-            "'kv_indices' is int32.2. .*accepted: at least 3 entries",
-        ),
-        ({"indices": ints(0, -1, 2)}, ValueError, r"'kv_indices' is -1 at 1"),
-        (
-            {"indices": ints(0, 1, 3)},
-            ValueError,
-            "'kv_indices' is page 3; accepted: page indices below 3",
-        ),
-        (
-            {"last_page_len": ints(4, 5)},
-            ValueError,
-            r"'kv_last_page_len' is 5 at 1; accepted: 1 to page_size \(4\)",
-        ),
-        ({"last_page_len": ints(4, 0)}, ValueError, r"'kv_last_page_len' is 0 at 1"),
-        ({"num_qo_heads": 3}, ValueError, r"'num_qo_heads' is 3; accepted: a positive multiple"),
-        ({"head_dim": 60}, ValueError, r"'head_dim_qk' is 60; accepted: a multiple of 8"),
-        ({"window_left": -2}, ValueError, r"'window_left' is -2"),
-        ({"sm_scale": float("nan")}, ValueError, r"'sm_scale' is nan"),
-        ({"q_data_type": "float64"}, TypeError, r"dtype: got 'float64'"),
-        ({"pos_encoding_mode": "SIN"}, KeyError, r"Invalid pos_encoding_mode"),
-        ({"init": {"kv_layout": "DHN"}}, KeyError, r"Invalid kv_layout"),
-        (
-            {"init": {"backend": "fa3"}},
-            NotImplementedError,
-            "backend 'fa3' is not available on cpu",
-        ),
-        ({"init": {"jit_args": [1]}}, NotImplementedError, r"'jit_args' is given"),
-        ({"q": torch.zeros(2, 4, 32)}, ValueError, r"'q' is float32.2, 4, 32."),
-        ({"q": torch.zeros(3, 4, 64)}, ValueError, r"accepted: float32.3, 4, 64."),
-        ({"q": torch.zeros(2, 4, 64).half()}, ValueError, r"does not match the q_data_type"),
-        (
-            {"q": torch.zeros(2, 4, 128)[:, :, ::2]},
-            ValueError,
-            "'q' .*accepted: a contiguous last dimension",
-        ),
-        (
-            {"cache": torch.zeros(3, 2, 4, 2, 64).half()},
-            ValueError,
-            "'k' is float16; accepted: float32",
-        ),
-        ({"cache": torch.zeros(3, 2, 5, 2, 64)}, ValueError, r"'k' .*accepted: shape"),
-        ({"cache": torch.zeros(3, 3, 4, 2, 64)}, ValueError, r"paged_kv_cache: shape"),
-        (
-            {"run": {"k_scale": float("nan")}},
-            ValueError,
-            "'k_scale' is nan; accepted: a finite number",
-        ),
-        (
-            {"run": {"k_scale": torch.tensor([1.0, float("inf")])}},
-            ValueError,
-            "'k_head_scale' is inf at 1",
-        ),
-        ({"run": {"k_scale": torch.ones(3)}}, ValueError, r"'k_head_scale' .*accepted: shape .2."),
-        (
-            {"run": {"sinks": torch.tensor([0, 0, 0, float("nan")])}},
-            ValueError,
-            "'sinks' is nan at 3",
-        ),
-        ({"run": {"window_left": 3}}, ValueError, r"'window_left' is 3; accepted: the planned -1"),
-        ({"run": {"kv_cache_sf": 1}}, NotImplementedError, r"'kv_cache_sf' is given"),
-    ],
-)
-def test_bad_input_is_one_clear_line(changes: dict, error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text) as caught:
-        plan_decode(**changes)
-    assert "\n" not in str(caught.value)
-
-
-def test_running_before_planning() -> None:
-    with pytest.raises(RuntimeError, match=r"run\(\) before plan\(\)"):
-        wavefire.BatchDecodeWithPagedKVCacheWrapper().run(
-            torch.zeros(1, 1, 64), torch.zeros(1, 2, 1, 1, 64)
-        )
+def test_scales_are_given_once() -> None:
+    q = torch.randn(3, 2, 64)
+    call = wavefire.single_prefill_with_kv_cache
+    with pytest.raises(ValueError, match="'scale_k' and 'k_scale' are given; accepted: one of th"):
+        call(q, q, q, scale_k=torch.ones(2), k_scale=2.0)
+    assert torch.equal(call(q, q, q, scale_v=torch.full((2,), 2.0)), call(q, q, q, v_scale=2.0))
 
 
 def test_a_batch_of_nothing() -> None:

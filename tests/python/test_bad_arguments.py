@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 import wavefire
+from compare import ints
 
 
 def decode() -> wavefire.BatchDecodeWithPagedKVCacheWrapper:
@@ -151,3 +155,162 @@ def test_threads_share_a_cache() -> None:
         thread.join()
     assert errors == []
     assert cache.stats().sequences == 0
+
+
+Q, KV = torch.zeros(3, 4, 64), torch.zeros(3, 2, 64)
+X, WEIGHT = torch.zeros(4, 64), torch.ones(64)
+PROBS = torch.full((4, 10), 0.1)
+APPEND = {
+    "append_key": torch.zeros(2, 2, 64), "append_value": torch.zeros(2, 2, 64),
+    "batch_indices": ints(0, 1), "positions": ints(0, 0),
+    "paged_kv_cache": torch.zeros(3, 2, 4, 2, 64), "kv_indices": ints(0, 1, 2),
+    "kv_indptr": ints(0, 2, 3), "kv_last_page_len": ints(4, 1),
+}  # fmt: skip
+MERGE = {"v_a": Q, "s_a": Q[..., 0], "v_b": Q, "s_b": Q[..., 0]}
+PREFILL = {"q": Q, "k": KV, "v": KV}
+TABLE_ROPE = {
+    "positions": ints(0, 1, 2), "query": Q.view(3, -1), "key": KV.view(3, -1), "head_size": 64,
+    "cos_sin_cache": torch.zeros(4, 64),
+}  # fmt: skip
+
+
+def planned() -> wavefire.BatchDecodeWithPagedKVCacheWrapper:
+    wrapper = decode()
+    plan(wrapper)
+    return wrapper
+
+
+def run(**changes: object) -> object:
+    return planned().run(**{"q": Q[:2], "paged_kv_cache": APPEND["paged_kv_cache"]} | changes)
+
+
+def prefill_plan(**changes: object) -> object:
+    return wavefire.BatchPrefillWithPagedKVCacheWrapper().plan(
+        **{
+            "qo_indptr": ints(0, 1, 2), "paged_kv_indptr": ints(0, 2, 3),
+            "paged_kv_indices": ints(0, 1, 2), "paged_kv_last_page_len": ints(4, 1),
+            "num_qo_heads": 4, "num_kv_heads": 2, "head_dim_qk": 64, "page_size": 4,
+        } | changes
+    )  # fmt: skip
+
+
+# What a call needs, every tensor and number of which is replaced in turn by something else.
+CALLS: list[tuple[Callable[..., object], dict[str, object]]] = [
+    (wavefire.rmsnorm, {"input": X, "weight": WEIGHT, "eps": 1e-6, "out": X}),
+    (wavefire.gemma_rmsnorm, {"input": X, "weight": WEIGHT, "eps": 1e-6}),
+    (wavefire.fused_add_rmsnorm, {"input": X, "residual": X, "weight": WEIGHT, "eps": 1e-6}),
+    (wavefire.gemma_fused_add_rmsnorm, {"input": X, "residual": X, "weight": WEIGHT}),
+    (wavefire.layernorm, {"input": X, "gemma": WEIGHT, "beta": WEIGHT, "eps": 1e-6}),
+    (wavefire.silu_and_mul, {"input": X, "out": X[:, :32].contiguous()}),
+    (wavefire.gelu_and_mul, {"input": X}),
+    (wavefire.gelu_tanh_and_mul, {"input": X}),
+    (wavefire.apply_rope, {"q": Q, "k": KV, "indptr": ints(0, 3), "offsets": ints(0)}),
+    (wavefire.apply_rope_pos_ids, {"q": Q, "k": KV, "pos_ids": ints(0, 1, 2), "rotary_dim": 64,
+                                   "rope_scale": 1.0, "rope_theta": 1e4}),
+    (wavefire.apply_llama31_rope_pos_ids_inplace, {"q": Q, "k": KV, "pos_ids": ints(0, 1, 2),
+                                                   "low_freq_factor": 1.0}),
+    (wavefire.apply_rope_with_cos_sin_cache, TABLE_ROPE),
+    (wavefire.apply_rope_with_cos_sin_cache_inplace, TABLE_ROPE),
+    (wavefire.append_paged_kv_cache, APPEND),
+    (wavefire.append_paged_mla_kv_cache, {
+        "append_ckv": X[:2], "append_kpe": X[:2], "batch_indices": ints(0, 1),
+        "positions": ints(0, 0), "ckv_cache": torch.zeros(3, 4, 64),
+        "kpe_cache": torch.zeros(3, 4, 64), "kv_indices": ints(0, 1, 2),
+        "kv_indptr": ints(0, 2, 3), "kv_last_page_len": ints(4, 1)}),
+    (wavefire.get_batch_indices_positions,
+     {"append_indptr": ints(0, 2), "seq_lens": ints(3), "nnz": 2}),
+    (wavefire.get_seq_lens, {"kv_indptr": ints(0, 2), "kv_last_page_len": ints(3), "page_size": 4}),
+    (wavefire.packbits, {"x": torch.ones(9).bool()}),
+    (wavefire.segment_packbits, {"x": torch.ones(9).bool(), "indptr": ints(0, 9)}),
+    (wavefire.merge_state, MERGE),
+    (wavefire.merge_state_in_place, {"v": Q, "s": Q[..., 0].clone(), "v_other": Q,
+                                     "s_other": Q[..., 0], "mask": torch.ones(3).bool()}),
+    (wavefire.merge_states, {"v": Q[:, None], "s": Q[:, None, :, 0]}),
+    (wavefire.softmax, {"logits": PROBS, "temperature": 1.0}),
+    (wavefire.sampling_from_logits, {"logits": PROBS, "seed": 1, "offset": 1}),
+    (wavefire.sampling_from_probs, {"probs": PROBS, "indices": ints(0), "generator": None}),
+    (wavefire.top_p_sampling_from_probs, {"probs": PROBS, "top_p": 0.5}),
+    (wavefire.top_k_sampling_from_probs, {"probs": PROBS, "top_k": 5}),
+    (wavefire.min_p_sampling_from_probs, {"probs": PROBS, "min_p": 0.5}),
+    (wavefire.top_k_top_p_sampling_from_probs, {"probs": PROBS, "top_k": 5, "top_p": 0.5}),
+    (wavefire.top_k_top_p_sampling_from_logits, {"logits": PROBS, "top_k": 5, "top_p": 0.5}),
+    (wavefire.top_p_renorm_probs, {"probs": PROBS, "top_p": 0.5}),
+    (wavefire.top_k_renorm_probs, {"probs": PROBS, "top_k": 5}),
+    (wavefire.top_k_mask_logits, {"logits": PROBS, "top_k": 5}),
+    (wavefire.single_decode_with_kv_cache, PREFILL | {"q": Q[0]}),
+    (wavefire.single_prefill_with_kv_cache, PREFILL | {
+        "custom_mask": torch.ones(3, 3).bool(), "k_scale": 1.0, "sm_scale": 1.0,
+        "window_left": -1, "logits_soft_cap": 1.0, "rope_scale": 1.0, "rope_theta": 1e4}),
+    (plan_decode := lambda **arguments: plan(decode(), **arguments), {
+        "indptr": ints(0, 2, 3), "indices": ints(0, 1, 2), "last_page_len": ints(4, 1),
+        "num_qo_heads": 4, "num_kv_heads": 2, "head_dim": 64, "page_size": 4, "window_left": -1,
+        "logits_soft_cap": 1.0, "sm_scale": 1.0, "fixed_split_size": 1, "q_len_per_req": 1}),
+    (prefill_plan, {"qo_indptr": ints(0, 1, 2), "paged_kv_indptr": ints(0, 2, 3),
+                    "paged_kv_indices": ints(0, 1, 2), "paged_kv_last_page_len": ints(4, 1),
+                    "packed_custom_mask": torch.ones(2).byte(), "page_size": 4}),
+    (run, {"q": Q[:2], "paged_kv_cache": APPEND["paged_kv_cache"], "q_scale": 1.0, "v_scale": 1.0,
+           "out": Q[:2].clone(), "lse": Q[:2, :, 0].clone(), "sinks": torch.zeros(4)}),
+]  # fmt: skip
+PLACES = [
+    pytest.param(function, arguments, name, id=f"{getattr(function, '__name__', '')}-{name}")
+    for function, arguments in CALLS
+    for name in arguments
+]
+NAMES = {  # of arguments that the library knows by others
+    "pos_ids": "positions", "query": "q", "key": "k", "gemma": "gamma", "indptr": "kv_indptr",
+    "indices": "kv_indices", "last_page_len": "kv_last_page_len", "q_data_type": "q_dtype",
+    "paged_kv_cache": "k", "packed_custom_mask": "custom_mask", "v_other": "v_b",
+    "s_other": "s_b", "v": "v_a", "s": "s_a", "k_scale": "k_head_scale", "q": "q_dtype",
+    "k": "kv_dtype",
+}  # fmt: skip
+NOT_TENSORS = ([1.0, 2.0], "a", 7, object(), np.array(["a"]), torch.zeros(2, 2).to_sparse())
+NOT_NUMBERS = ("a", [1.0], object())
+
+
+def message_of(function: Callable[..., object], arguments: dict[str, object]) -> str:
+    with pytest.raises((ValueError, TypeError, KeyError, NotImplementedError)) as caught:
+        function(**arguments)
+    text = str(caught.value).strip('"')
+    assert re.match(r"\w+: ", text), text
+    assert "accepted" in text or "Expected a 1D tensor" in text, text
+    assert "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize(("function", "arguments", "name"), PLACES)
+def test_what_is_wrong_is_named(
+    function: Callable[..., object], arguments: dict[str, object], name: str
+) -> None:
+    """A list for a tensor, a type that nothing computes with, text for a number: one line that
+    names operation, argument, value and what is accepted, in every place.
+    """
+    function(**arguments)
+    right = arguments[name]
+    wrong: list[object] = [*NOT_NUMBERS]
+    if isinstance(right, torch.Tensor):
+        wrong = [*NOT_TENSORS, right.to(torch.complex64)]
+        if right.is_floating_point():
+            wrong.append(torch._neg_view(right))
+    for value in wrong:
+        text = message_of(function, arguments | {name: value})
+        assert f"'{name}'" in text or f"'{NAMES.get(name, name)}'" in text, text
+
+
+@pytest.mark.parametrize(("function", "arguments", "name"), PLACES)
+def test_other_ranks_and_types_are_named(
+    function: Callable[..., object], arguments: dict[str, object], name: str
+) -> None:
+    """Where two tensors do not fit each other either of them may be the one that is named."""
+    right = arguments[name]
+    if not isinstance(right, torch.Tensor) or (function is run and "scale" in name):
+        return
+    wrong = [torch.zeros((1,) * 7), right.new_zeros((2, 0, 3, 1)), right.to("meta")]
+    wrong += [torch.tensor(1.0), right.double() if right.is_floating_point() else right.float()]
+    for value in wrong:
+        if name in ("s_a", "s_b", "s_other", "s") and value.dtype == torch.float64:
+            continue  # merging converts other LSEs
+        if name == "x" and value.ndim == 1:
+            continue  # everything is packed into bits
+        text = message_of(function, arguments | {name: value})
+        names = {*arguments, *(NAMES.get(n, n) for n in arguments), "nnz", "head_size", "k_cache"}
+        assert any(f"'{n}'" in text for n in names) or f" {name} " in text, text

@@ -182,3 +182,45 @@ def test_packbits(order: str, n: int) -> None:
     parts = [np.packbits(x[a:b].numpy(), bitorder=order) for a, b in itertools.pairwise(indptr)]
     assert np.array_equal(packed.numpy(), np.concatenate(parts))
     assert new.tolist() == np.cumsum([0] + [len(p) for p in parts]).tolist()
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.int8, torch.int16, torch.uint16, torch.int64, torch.uint64, torch.float64]
+)
+def test_append_moves_bytes_of_any_type(dtype: torch.dtype) -> None:
+    key = torch.randint(0, 100, (2, 3, 8)).to(dtype)
+    cache = torch.zeros(2, 2, 4, 3, 8, dtype=dtype)
+    wavefire.append_paged_kv_cache(
+        key, key.flip(0), ints(0, 0), ints(1, 6), cache, ints(1, 0), ints(0, 2), ints(3)
+    )
+    assert torch.equal(cache[1, 0, 1], key[0])
+    assert torch.equal(cache[0, 1, 2], key[0])
+    with pytest.raises(ValueError, match="'append_value' is float32; accepted: " + str(dtype)[6:]):
+        wavefire.append_paged_kv_cache(
+            key, key.float(), ints(0, 0), ints(1, 6), cache, ints(1, 0), ints(0, 2), ints(3)
+        )
+
+
+@pytest.mark.parametrize("last", [0, 5, -1])
+def test_last_pages_are_within_the_page(last: int) -> None:
+    text = rf"'kv_last_page_len' is {last} at 1; accepted: 1 to page_size \(4\)"
+    tables = ints(0, 1, 2), ints(4, last)
+    with pytest.raises(ValueError, match="get_seq_lens: " + text):
+        wavefire.get_seq_lens(*tables, 4)
+    key = torch.ones(1, 3, 8)
+    cache = torch.zeros(2, 2, 4, 3, 8)
+    with pytest.raises(ValueError, match="append_paged_kv_cache: " + text):
+        wavefire.append_paged_kv_cache(key, key, ints(0), ints(0), cache, ints(0, 1), *tables)
+    assert not cache.any()
+    assert wavefire.get_seq_lens(ints(0, 1, 1), ints(4, last), 4).tolist() == [4, 0]
+
+
+@pytest.mark.parametrize("order", ["big", "little"])
+def test_whatever_is_not_zero_is_a_set_bit(order: str) -> None:
+    x = torch.randint(0, 256, (999,)) * (torch.rand(999) < 0.5)
+    for values in (x.byte(), x.short(), x.float() / 512, x.byte().repeat_interleave(2)[::2]):
+        packed = wavefire.packbits(values, order)
+        assert np.array_equal(packed, np.packbits(x.numpy() != 0, bitorder=order))
+    for bit in range(8):
+        one = torch.full((16,), 1 << bit, dtype=torch.uint8)
+        assert wavefire.packbits(one, order).tolist() == [255, 255]

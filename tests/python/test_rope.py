@@ -164,3 +164,12 @@ def test_no_tokens_and_bad_arguments() -> None:
         wavefire.apply_rope_with_cos_sin_cache(ints(0, -1), q, q, 64, torch.zeros(4, 64))
     with pytest.raises(ValueError, match=r"'rotary_dim' is 7; accepted: an even number"):
         wavefire.apply_rope_pos_ids(empty, empty, torch.zeros(0).int(), rotary_dim=7)
+
+
+@pytest.mark.parametrize("offset", [2**40, 2**31 - 2, -1])
+def test_offsets_that_do_not_fit_are_refused(offset: int) -> None:
+    q = torch.zeros(3, 2, 64)
+    with pytest.raises(ValueError, match=rf"'offsets' is {offset} at 0; accepted: 0 to"):
+        wavefire.apply_rope(q, q, ints(0, 3), torch.tensor([offset]))
+    with pytest.raises(ValueError, match="'indptr' is 2 at the end; accepted: 3, the number"):
+        wavefire.apply_rope(q, q, ints(0, 2), ints(0))

@@ -328,3 +328,41 @@ def test_speed_does_not_depend_on_the_distribution() -> None:
         assert 3 * typical < by_sort
     finally:
         torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("name", ["seed", "offset"])
+def test_seeds_and_offsets_have_64_bits(name: str) -> None:
+    p = torch.rand(4, 1000)
+
+    def draw(value: object) -> torch.Tensor:
+        return sampling.sampling_from_probs(p, **({"seed": 1} | {name: value}))
+
+    assert torch.equal(draw(2**64 - 1), draw(-1)), "the same bits"
+    assert torch.equal(draw(2**63), draw(-(2**63)))
+    assert torch.equal(draw(np.uint64(2**64 - 1)), draw(-1))
+    for value in (2**64, 2**64 + 1, -(2**63) - 1):
+        with pytest.raises(ValueError, match=rf"'{name}' is {value}; accepted: "):
+            draw(value)
+    for value in (1.0, "1", [1]):
+        with pytest.raises(TypeError, match=rf"'{name}' is .*; accepted: a whole number"):
+            draw(value)
+
+
+def test_a_filter_that_is_asked_for_is_given() -> None:
+    p = torch.rand(2, 10)
+    for call in (
+        lambda: sampling.top_k_sampling_from_probs(p, None),
+        lambda: sampling.top_p_sampling_from_probs(p, None),
+        lambda: sampling.min_p_sampling_from_probs(p, None),
+        lambda: sampling.top_k_renorm_probs(p, None),
+        lambda: sampling.top_k_mask_logits(p, None),
+    ):
+        with pytest.raises(TypeError, match="' is None; accepted: a number or a tensor"):
+            call()
+
+
+@pytest.mark.parametrize("unit", [1e-45, 1e-38, 1e38])
+def test_rows_of_extreme_mass_are_renormalised(unit: float) -> None:
+    p = torch.tensor([[1.0, 0, 1, 2]]) * unit
+    np.testing.assert_allclose(sampling.top_p_renorm_probs(p, 1.0), [[0.25, 0, 0.25, 0.5]])
+    np.testing.assert_allclose(sampling.top_k_renorm_probs(p, 1), [[0, 0, 0, 1]])

@@ -213,8 +213,14 @@ def test_workspace_size_is_what_a_plan_uses() -> None:
         assert size == (wrapper._batch.workspace_bytes(), 0)
         wrapper.reset_workspace_buffer(torch.zeros(1), torch.zeros(1))
         assert wrapper._float_workspace_buffer.shape == (1,)
-    graph = wavefire.CUDAGraphBatchDecodeWithPagedKVCacheWrapper
-    assert issubclass(graph, wavefire.BatchDecodeWithPagedKVCacheWrapper)
+    buffers = ints(0, 0, 0), ints(*range(8)), ints(0, 0)
+    graph = wavefire.CUDAGraphBatchDecodeWithPagedKVCacheWrapper(None, *buffers)
+    assert isinstance(graph, wavefire.BatchDecodeWithPagedKVCacheWrapper)
+    tables = (ints(0, 1), ints(3), ints(2))  # of another batch size
+    assert graph.workspace_size(*tables, 4, 2, 16, 4, q_data_type="float32")[0] > 0
+    assert buffers[0].tolist() == [0, 0, 0], "it only asks"
+    with pytest.raises(RuntimeError, match=r"run\(\) before plan"):
+        graph.run(torch.zeros(1, 4, 16), cache())
 
 
 def test_legacy_calls_before_a_plan() -> None:
@@ -226,24 +232,3 @@ def test_legacy_calls_before_a_plan() -> None:
         with pytest.raises(RuntimeError, match=r"forward\(\) before plan"):
             wrapper.forward(torch.zeros(2, 4, 16), *rest)
         assert wrapper.end_forward() is None
-
-
-def test_pytorchs_threads_are_used_and_no_others() -> None:
-    """Both libraries at work: the process has no more threads than PyTorch alone needs."""
-
-    def threads() -> int:
-        from pathlib import Path
-
-        return len(list(Path("/proc/self/task").iterdir()))
-
-    x, w = torch.randn(4096, 1024), torch.ones(1024)
-    a = torch.randn(512, 512)
-    for _ in range(3):
-        a @ a
-        torch.nn.functional.rms_norm(x, (1024,), w)
-    before = threads()
-    for _ in range(3):
-        wavefire.rmsnorm(x, w)
-        a @ a
-        wavefire.sampling_from_probs(x.abs(), seed=1)
-    assert threads() <= before

@@ -37,10 +37,10 @@ void set_lane(u32* d, u32 lane, T value) {
 template <class T, class F>
 void apply(Wave& w, const Instruction& in, const Places& places, const Operand& data, u32 compare,
            const Operand* dst) {
-  constexpr u32 kWords = sizeof(T) / 4;
+  constexpr u32 word_count = sizeof(T) / 4;
   const u32* s = row(w, data.first);
   const u32* c = row(w, compare);
-  Row result[kWords];
+  Row result[word_count];
   u64 misaligned = 0;
   for_lanes(places.mask, [&](u32 lane) {
     misaligned |= u64{(reinterpret_cast<u64>(places.data[lane]) & (sizeof(T) - 1)) != 0} << lane;
@@ -55,18 +55,18 @@ void apply(Wave& w, const Instruction& in, const Places& places, const Operand& 
     set_lane<T>(result[0].lane, lane, old);
   });
   if (!dst) return;
-  for (u32 k = 0; k < kWords; ++k) blend(row(w, dst->first + k), result[k].lane, places.mask);
-  if (w.track) set_undefined(w, dst->first, kWords, places.mask, nullptr);
+  for (u32 k = 0; k < word_count; ++k) blend(row(w, dst->first + k), result[k].lane, places.mask);
+  if (w.track) set_undefined(w, dst->first, word_count, places.mask, nullptr);
 }
 
 // What an atomic operation reads has to be defined, as it writes a value that depends on it.
-template <u32 kBytes>
+template <u32 byte_count>
 void use_memory(Wave& w, const Instruction& in, const Places& places) {
   if (!w.track || !places.shadowed) return;
   for_lanes(places.mask, [&](u32 lane) {
     Places one = places;
     one.mask = u64{1} << lane;
-    if (places.shadow[lane] && any_undefined_byte<kBytes>(one)) {
+    if (places.shadow[lane] && any_undefined_byte<byte_count>(one)) {
       w.group->fail(w, in, Fault::undefined_value, static_cast<int>(lane),
                     "an atomic operation on memory that nothing wrote");
     }
@@ -75,19 +75,19 @@ void use_memory(Wave& w, const Instruction& in, const Places& places) {
 
 // Compare and swap: LDS has the compared value in a register of its own, memory in the upper half
 // of the data.
-template <class T, class F, bool kCompares>
+template <class T, class F, bool compares>
 void run_memory_atomic(Wave& w, const Instruction& in) {
-  constexpr u32 kWords = sizeof(T) / 4;
+  constexpr u32 word_count = sizeof(T) / 4;
   const u32 returns = in.sc0 ? 1 : 0;
   Places places;
   place_vector_memory(w, in, returns, returns + 2, sizeof(T), Access::atomic, places);
   const Operand& data = in.operand[returns + 1];
   use_data(w, in, data, data.count, ~0u, places);
   use_memory<sizeof(T)>(w, in, places);
-  apply<T, F>(w, in, places, data, data.first + (kCompares ? kWords : 0),
+  apply<T, F>(w, in, places, data, data.first + (compares ? word_count : 0),
               returns ? &in.dst() : nullptr);
   InFlight entry{.kind = InFlight::Kind::store, .instruction = &in};
-  if (returns) entry.vectors = {in.dst().first, kWords};
+  if (returns) entry.vectors = {in.dst().first, word_count};
   push_vm(w, entry);
   if (in.opcode->name[0] == 'f') {
     entry.kind = InFlight::Kind::flat;
@@ -95,9 +95,9 @@ void run_memory_atomic(Wave& w, const Instruction& in) {
   }
 }
 
-template <class T, class F, bool kCompares>
+template <class T, class F, bool compares>
 void run_buffer_atomic(Wave& w, const Instruction& in) {
-  constexpr u32 kWords = sizeof(T) / 4;
+  constexpr u32 word_count = sizeof(T) / 4;
   BufferPlaces b;
   Places places;
   buffer_addresses(w, in, 1, sizeof(T), b);
@@ -106,22 +106,23 @@ void run_buffer_atomic(Wave& w, const Instruction& in) {
   const Operand& data = in.operand[0];
   use_data(w, in, data, data.count, ~0u, places);
   use_memory<sizeof(T)>(w, in, places);
-  apply<T, F>(w, in, places, data, data.first + (kCompares ? kWords : 0), in.sc0 ? &data : nullptr);
+  apply<T, F>(w, in, places, data, data.first + (compares ? word_count : 0),
+              in.sc0 ? &data : nullptr);
   InFlight entry{.kind = InFlight::Kind::store, .instruction = &in};
   if (in.sc0) {
     // Lanes outside get 0.
-    for (u32 k = 0; k < kWords; ++k)
-      blend(row(w, data.first + k), kZeroRows[0].lane, b.mask & ~inside);
-    entry.vectors = {data.first, kWords};
+    for (u32 k = 0; k < word_count; ++k)
+      blend(row(w, data.first + k), zero_rows[0].lane, b.mask & ~inside);
+    entry.vectors = {data.first, word_count};
   }
   push_vm(w, entry);
 }
 
-template <class T, class F, bool kReturns, bool kCompares>
+template <class T, class F, bool returns_old, bool compares>
 void run_lds_atomic(Wave& w, const Instruction& in) {
-  constexpr u32 kWords = sizeof(T) / 4;
+  constexpr u32 word_count = sizeof(T) / 4;
   if (in.gds) unsupported(w, in, "GDS");
-  const u32 first = kReturns ? 1 : 0;
+  const u32 first = returns_old ? 1 : 0;
   use_address(w, in, in.operand[first], 1);
   alignas(64) u32 address[64];
   const u32* v = row(w, in.operand[first].first);
@@ -129,19 +130,19 @@ void run_lds_atomic(Wave& w, const Instruction& in) {
   Places places;
   place_lds(w, in, address, w.exec(), sizeof(T), Access::atomic, places);
   // ds_cmpst addr, compare, data
-  const Operand& data = in.operand[first + (kCompares ? 2 : 1)];
+  const Operand& data = in.operand[first + (compares ? 2 : 1)];
   const u32 compare = in.operand[first + 1].first;
   if (w.track && w.dirty.any({data.first, data.count})) {
-    for (u32 k = 0; k < kWords; ++k) {
+    for (u32 k = 0; k < word_count; ++k) {
       if (!w.dirty.test(data.first + k)) continue;
       const u64 bad = nonzero_mask(undefined_row(w, data.first + k)) & w.exec();
       if (bad) use_vector(w, in, data.first + k, bad, "part of an atomic operation");
     }
   }
   use_memory<sizeof(T)>(w, in, places);
-  apply<T, F>(w, in, places, data, compare, kReturns ? &in.dst() : nullptr);
+  apply<T, F>(w, in, places, data, compare, returns_old ? &in.dst() : nullptr);
   InFlight entry{.kind = InFlight::Kind::lds, .instruction = &in};
-  if (kReturns) entry.vectors = {in.dst().first, kWords};
+  if (returns_old) entry.vectors = {in.dst().first, word_count};
   push_lgkm(w, entry);
 }
 
@@ -150,20 +151,20 @@ struct Names {
   std::string_view lds[2];     // without and with result
 };
 
-template <class T, bool kCompares = false, class F>
+template <class T, bool compares = false, class F>
 void add(const Names& names, F) {
-  constexpr u16 kFlags = kAtomic | kStore;
+  constexpr u16 flags = is_atomic | is_store;
   for (int i = 0; i < 3; ++i) {
     if (names.memory[i].empty()) continue;
     const Handler handler =
-        i == 2 ? &run_buffer_atomic<T, F, kCompares> : &run_memory_atomic<T, F, kCompares>;
-    register_opcode(handler_op(names.memory[i], handler, Unit::vector_memory, 0, kFlags));
+        i == 2 ? &run_buffer_atomic<T, F, compares> : &run_memory_atomic<T, F, compares>;
+    register_opcode(handler_op(names.memory[i], handler, Unit::vector_memory, 0, flags));
   }
   if (names.lds[0].empty()) return;
   register_opcode(
-      handler_op(names.lds[0], &run_lds_atomic<T, F, false, kCompares>, Unit::lds, 0, kFlags));
+      handler_op(names.lds[0], &run_lds_atomic<T, F, false, compares>, Unit::lds, 0, flags));
   register_opcode(
-      handler_op(names.lds[1], &run_lds_atomic<T, F, true, kCompares>, Unit::lds, 1, kFlags));
+      handler_op(names.lds[1], &run_lds_atomic<T, F, true, compares>, Unit::lds, 1, flags));
 }
 
 template <class T>
@@ -188,7 +189,7 @@ void register_integers(const Names (&names)[13]) {
   add<T>(names[12], [](T old, T x, T) { return old == 0 || old > x ? x : old - 1; });
 }
 
-constexpr Names kWords32[13] = {
+constexpr Names words32[13] = {
     {{"global_atomic_add", "flat_atomic_add", "buffer_atomic_add"},
      {"ds_add_u32", "ds_add_rtn_u32"}},
     {{"global_atomic_sub", "flat_atomic_sub", "buffer_atomic_sub"},
@@ -214,7 +215,7 @@ constexpr Names kWords32[13] = {
     {{"global_atomic_dec", "flat_atomic_dec", "buffer_atomic_dec"},
      {"ds_dec_u32", "ds_dec_rtn_u32"}},
 };
-constexpr Names kWords64[13] = {
+constexpr Names words64[13] = {
     {{"global_atomic_add_x2", "flat_atomic_add_x2", "buffer_atomic_add_x2"},
      {"ds_add_u64", "ds_add_rtn_u64"}},
     {{"global_atomic_sub_x2", "flat_atomic_sub_x2", "buffer_atomic_sub_x2"},
@@ -292,18 +293,18 @@ void register_lds_only() {
 
 void register_atomics() {
   register_lds_only();
-  register_integers<u32>(kWords32);
-  register_integers<u64>(kWords64);
+  register_integers<u32>(words32);
+  register_integers<u64>(words64);
   register_floats();
   // Exchange in LDS has no form without result.
   constexpr auto swap32 = [](u32, u32 x, u32) { return x; };
   constexpr auto swap64 = [](u64, u64 x, u64) { return x; };
   register_opcode(handler_op("ds_wrxchg_rtn_b32",
                              &run_lds_atomic<u32, decltype(swap32), true, false>, Unit::lds, 1,
-                             kAtomic | kStore));
+                             is_atomic | is_store));
   register_opcode(handler_op("ds_wrxchg_rtn_b64",
                              &run_lds_atomic<u64, decltype(swap64), true, false>, Unit::lds, 1,
-                             kAtomic | kStore));
+                             is_atomic | is_store));
 }
 
 }  // namespace instinct::INSTINCT_LEVEL

@@ -31,8 +31,8 @@ void buffer_addresses(Wave& w, const Instruction& in, u32 vaddr, u32 bytes, Buff
   const Operand& v = in.operand[vaddr];
   const u32 words = (in.offen ? 1 : 0) + (in.idxen ? 1 : 0);
   if (words) use_address(w, in, v, words);
-  const u32* index = in.idxen ? row(w, v.first) : kZeroRows[0].lane;
-  const u32* voffset = in.offen ? row(w, v.first + words - 1) : kZeroRows[0].lane;
+  const u32* index = in.idxen ? row(w, v.first) : zero_rows[0].lane;
+  const u32* voffset = in.offen ? row(w, v.first + words - 1) : zero_rows[0].lane;
   const u64 immediate = static_cast<u64>(in.offset);
   const bool structured = d.stride != 0 && in.idxen;
   const u64 range = structured ? d.records : d.records > scalar ? d.records - scalar : 0;
@@ -58,7 +58,7 @@ void buffer_addresses(Wave& w, const Instruction& in, u32 vaddr, u32 bytes, Buff
 
 namespace {
 
-constexpr u8 kNothing[16] = {};
+constexpr u8 nothing[16] = {};
 
 // Lanes that are partly or wholly outside get a copy, with zero where they are.
 void place_buffer_load(Wave& w, const Instruction& in, const BufferPlaces& b, u32 bytes,
@@ -69,7 +69,7 @@ void place_buffer_load(Wave& w, const Instruction& in, const BufferPlaces& b, u3
   for_lanes(b.mask & ~whole, [&](u32 lane) {
     places.shadow[lane] = nullptr;
     places.data[lane] = bounce[lane];
-    std::memcpy(bounce[lane], kNothing, 16);
+    std::memcpy(bounce[lane], nothing, 16);
     if (!b.inside[lane]) return;
     Places part;
     place_global(w, in, b.address, u64{1} << lane, b.inside[lane], Access::load, part);
@@ -128,7 +128,7 @@ void add_load(std::string_view name, u16 flags = 0) {
 }
 template <class S>
 void add_store(std::string_view name) {
-  register_opcode(handler_op(name, &run_store<S>, Unit::vector_memory, 0, kStore));
+  register_opcode(handler_op(name, &run_store<S>, Unit::vector_memory, 0, is_store));
 }
 
 }  // namespace
@@ -142,12 +142,12 @@ void register_buffer_memory() {
   add_load<Shape<1, true>>("buffer_load_sbyte");
   add_load<Shape<2>>("buffer_load_ushort");
   add_load<Shape<2, true>>("buffer_load_sshort");
-  add_load<Shape<1, false, 1>>("buffer_load_ubyte_d16", kReadsDst);
-  add_load<Shape<1, false, 2>>("buffer_load_ubyte_d16_hi", kReadsDst);
-  add_load<Shape<1, true, 1>>("buffer_load_sbyte_d16", kReadsDst);
-  add_load<Shape<1, true, 2>>("buffer_load_sbyte_d16_hi", kReadsDst);
-  add_load<Shape<2, false, 1>>("buffer_load_short_d16", kReadsDst);
-  add_load<Shape<2, false, 2>>("buffer_load_short_d16_hi", kReadsDst);
+  add_load<Shape<1, false, 1>>("buffer_load_ubyte_d16", reads_dst);
+  add_load<Shape<1, false, 2>>("buffer_load_ubyte_d16_hi", reads_dst);
+  add_load<Shape<1, true, 1>>("buffer_load_sbyte_d16", reads_dst);
+  add_load<Shape<1, true, 2>>("buffer_load_sbyte_d16_hi", reads_dst);
+  add_load<Shape<2, false, 1>>("buffer_load_short_d16", reads_dst);
+  add_load<Shape<2, false, 2>>("buffer_load_short_d16_hi", reads_dst);
   add_store<Shape<4>>("buffer_store_dword");
   add_store<Shape<8>>("buffer_store_dwordx2");
   add_store<Shape<12>>("buffer_store_dwordx3");

@@ -21,25 +21,27 @@ void jump(Wave& w, const Instruction& in) {
 
 void run_branch(Wave& w, const Instruction& in) { jump(w, in); }
 
-template <bool kValue>
+template <bool wanted>
 void run_branch_scc(Wave& w, const Instruction& in) {
-  if (w.track && w.scc_undefined) use_scalar(w, in, kScc, 1, "a branch");
-  if (w.scc == kValue) jump(w, in);
+  if (w.track && w.scc_undefined) use_scalar(w, in, scc_register, 1, "a branch");
+  if (w.scc == wanted) jump(w, in);
 }
 
-template <bool kZero>
+template <bool zero>
 void run_branch_vcc(Wave& w, const Instruction& in) {
-  if (w.track && ((w.scalar_dirty[1] >> (kVcc - 64)) & 3)) {
-    const u64 undefined = w.scalar_undefined[kVcc] | u64{w.scalar_undefined[kVcc + 1]} << 32;
+  if (w.track && ((w.scalar_dirty[1] >> (vcc_register - 64)) & 3)) {
+    const u64 undefined =
+        w.scalar_undefined[vcc_register] | u64{w.scalar_undefined[vcc_register + 1]} << 32;
     // A known bit that is set decides.
-    if ((w.scalar64(kVcc) & ~undefined) == 0) use_scalar(w, in, kVcc, undefined, "a branch");
+    if ((w.scalar64(vcc_register) & ~undefined) == 0)
+      use_scalar(w, in, vcc_register, undefined, "a branch");
   }
-  if ((w.scalar64(kVcc) == 0) == kZero) jump(w, in);
+  if ((w.scalar64(vcc_register) == 0) == zero) jump(w, in);
 }
 
-template <bool kZero>
+template <bool zero>
 void run_branch_exec(Wave& w, const Instruction& in) {
-  if ((w.exec() == 0) == kZero) jump(w, in);
+  if ((w.exec() == 0) == zero) jump(w, in);
 }
 
 void run_branch_debug(Wave&, const Instruction&) {}  // no debugger: never taken
@@ -109,10 +111,10 @@ void register_control() {
     register_opcode(handler_op(name, handler, unit, destinations, flags, type));
   };
   add("s_branch", &run_branch, Unit::branch);
-  add("s_cbranch_scc0", &run_branch_scc<false>, Unit::branch, 0, kReadsScc);
-  add("s_cbranch_scc1", &run_branch_scc<true>, Unit::branch, 0, kReadsScc);
-  add("s_cbranch_vccz", &run_branch_vcc<true>, Unit::branch, 0, kReadsVcc);
-  add("s_cbranch_vccnz", &run_branch_vcc<false>, Unit::branch, 0, kReadsVcc);
+  add("s_cbranch_scc0", &run_branch_scc<false>, Unit::branch, 0, reads_scc);
+  add("s_cbranch_scc1", &run_branch_scc<true>, Unit::branch, 0, reads_scc);
+  add("s_cbranch_vccz", &run_branch_vcc<true>, Unit::branch, 0, reads_vcc);
+  add("s_cbranch_vccnz", &run_branch_vcc<false>, Unit::branch, 0, reads_vcc);
   add("s_cbranch_execz", &run_branch_exec<true>, Unit::branch);
   add("s_cbranch_execnz", &run_branch_exec<false>, Unit::branch);
   for (const char* name : {"s_cbranch_cdbgsys", "s_cbranch_cdbguser", "s_cbranch_cdbgsys_or_user",

@@ -8,7 +8,7 @@
 namespace instinct::INSTINCT_LEVEL {
 namespace {
 
-constexpr u8 kGfx950 = 2;
+constexpr u8 gfx950_bit = 2;
 
 // A vector source of a scalar result; LLVM also prints a scalar there.
 u32 read_lane(Wave& w, const Operand& source, u32 lane) {
@@ -51,14 +51,14 @@ void run_writelane(Wave& w, const Instruction& in) {
 }
 
 // The number of set bits of the mask below this lane, plus source 1.
-template <bool kHigh>
+template <bool high>
 void run_mbcnt(Wave& w, const Instruction& in) {
   Sources s;
   s.dirty = any_undefined(w, in);
   load_sources(w, in, s);
   Row result, undefined;
   for (u32 lane = 0; lane < 64; ++lane) {
-    const u32 bits = kHigh ? (lane > 32 ? lane - 32 : 0) : (lane < 32 ? lane : 32);
+    const u32 bits = high ? (lane > 32 ? lane - 32 : 0) : (lane < 32 ? lane : 32);
     const u32 below = bits >= 32 ? ~0u : (1u << bits) - 1;
     result.lane[lane] = static_cast<u32>(std::popcount(s.row[0][lane] & below)) + s.row[1][lane];
     if (s.dirty) {
@@ -82,15 +82,15 @@ void swap_groups(u32* d, u32* s, u32 size, u64 exec) {
   }
 }
 
-template <u32 kSize>
+template <u32 swapped_lanes>
 void run_permlane_swap(Wave& w, const Instruction& in) {
   const u32 d = in.operand[0].first, s = in.operand[1].first;
-  swap_groups(row(w, d), row(w, s), kSize, w.exec());
+  swap_groups(row(w, d), row(w, s), swapped_lanes, w.exec());
   if (!w.track || (!w.dirty.test(d) && !w.dirty.test(s))) return;
   for (const u32 r : {d, s}) {
     if (!w.dirty.test(r)) std::memset(undefined_row(w, r), 0, sizeof(Row));
   }
-  swap_groups(undefined_row(w, d), undefined_row(w, s), kSize, w.exec());
+  swap_groups(undefined_row(w, d), undefined_row(w, s), swapped_lanes, w.exec());
   for (const u32 r : {d, s}) {
     if (nonzero_mask(undefined_row(w, r)))
       w.dirty.set(r);
@@ -117,17 +117,17 @@ void run_swap(Wave& w, const Instruction& in) {
 }  // namespace
 
 void register_cross_lane() {
-  register_opcode(handler_op("v_readlane_b32", &run_readlane, Unit::valu, 1, kMovesLanes));
+  register_opcode(handler_op("v_readlane_b32", &run_readlane, Unit::valu, 1, moves_lanes));
   register_opcode(
-      handler_op("v_readfirstlane_b32", &run_readfirstlane, Unit::valu, 1, kMovesLanes));
+      handler_op("v_readfirstlane_b32", &run_readfirstlane, Unit::valu, 1, moves_lanes));
   register_opcode(
-      handler_op("v_writelane_b32", &run_writelane, Unit::valu, 1, kMovesLanes | kReadsDst));
+      handler_op("v_writelane_b32", &run_writelane, Unit::valu, 1, moves_lanes | reads_dst));
   register_opcode(handler_op("v_mbcnt_lo_u32_b32", &run_mbcnt<false>, Unit::valu));
   register_opcode(handler_op("v_mbcnt_hi_u32_b32", &run_mbcnt<true>, Unit::valu));
-  register_opcode(handler_op("v_swap_b32", &run_swap, Unit::valu, 2, kReadsDst));
+  register_opcode(handler_op("v_swap_b32", &run_swap, Unit::valu, 2, reads_dst));
   Opcode swap =
-      handler_op("v_permlane16_swap_b32", &run_permlane_swap<16>, Unit::valu, 2, kReadsDst);
-  swap.targets = kGfx950;
+      handler_op("v_permlane16_swap_b32", &run_permlane_swap<16>, Unit::valu, 2, reads_dst);
+  swap.targets = gfx950_bit;
   register_opcode(swap);
   swap.name = "v_permlane32_swap_b32";
   swap.handler = &run_permlane_swap<32>;

@@ -67,9 +67,9 @@ struct Signature : Signature<decltype(&F::operator())> {};
 template <class R, class... A>
 struct SignatureOf {
   using Result = R;
-  static constexpr u32 kCount = sizeof...(A);
-  static constexpr Type kTypes[4] = {type_of<A>()...};
-  static constexpr u8 kWords[4] = {sizeof(A) == 8 ? 2 : 1 ...};
+  static constexpr u32 argument_count = sizeof...(A);
+  static constexpr Type types[4] = {type_of<A>()...};
+  static constexpr u8 word_count[4] = {sizeof(A) == 8 ? 2 : 1 ...};
 
   template <class F>
   static void lanes(u32* d, const u32* const* s, const LaneContext& context) {
@@ -110,8 +110,8 @@ struct Signature<R (C::*)(const LaneContext&, A...) const> : SignatureOf<R, A...
 template <class S>
 constexpr void set_sources(Opcode& opcode) {
   for (int i = 0; i < 4; ++i) {
-    opcode.src_type[i] = S::kTypes[i];
-    opcode.src_words[i] = S::kWords[i] ? S::kWords[i] : 1;
+    opcode.src_type[i] = S::types[i];
+    opcode.src_words[i] = S::word_count[i] ? S::word_count[i] : 1;
   }
 }
 
@@ -128,7 +128,7 @@ Opcode vector_op(std::string_view name, F, u16 flags = 0, ShadowKernel shadow = 
   opcode.dst_words = sizeof(R) == 8 ? 2 : 1;
   opcode.flags = flags;
   if (std::is_same_v<R, float> || std::is_same_v<R, double> || std::is_same_v<R, Half>) {
-    opcode.flags |= kFloatResult;
+    opcode.flags |= float_result;
   }
   set_sources<S>(opcode);
   opcode.kernel = reinterpret_cast<void (*)()>(&S::template lanes<F>);
@@ -144,7 +144,7 @@ Opcode compare_op(std::string_view name, F, u16 flags = 0) {
   opcode.name = name;
   opcode.handler = &run_compare;
   opcode.unit = Unit::valu;
-  opcode.type = S::kTypes[0];
+  opcode.type = S::types[0];
   opcode.dst_words = 2;
   opcode.flags = flags;
   set_sources<S>(opcode);

@@ -10,7 +10,7 @@
 
 namespace instinct::INSTINCT_LEVEL {
 
-const Row kZeroRows[16] = {};
+const Row zero_rows[16] = {};
 
 namespace {
 
@@ -23,12 +23,12 @@ struct MaskTable {
     }
   }
 };
-constexpr MaskTable kMasks;
+constexpr MaskTable masks;
 
 }  // namespace
 
 void expand_mask(u64 mask, u32* words) {
-  for (u32 i = 0; i < 8; ++i) std::memcpy(words + 8 * i, kMasks.words[mask >> 8 * i & 0xff], 32);
+  for (u32 i = 0; i < 8; ++i) std::memcpy(words + 8 * i, masks.words[mask >> 8 * i & 0xff], 32);
 }
 
 u64 sign_mask(const u32* words) {
@@ -98,14 +98,14 @@ const u32* source_rows(Wave& w, const Operand& operand, u32 words, Row* scratch)
 const u32* undefined_rows(Wave& w, const Operand& operand, u32 words, Row* scratch) {
   if (operand.kind == Operand::Kind::vector) {
     const Span span{operand.first, static_cast<u16>(words)};
-    if (!w.dirty.any(span)) return kZeroRows[0].lane;
+    if (!w.dirty.any(span)) return zero_rows[0].lane;
     for (u32 i = 0; i < words; ++i) {
       if (!w.dirty.test(operand.first + i)) fill(undefined_row(w, operand.first + i), 0);
     }
     return undefined_row(w, operand.first);
   }
   const u64 bits = undefined_scalar64(w, operand);
-  return bits ? broadcast(bits, words, scratch) : kZeroRows[0].lane;
+  return bits ? broadcast(bits, words, scratch) : zero_rows[0].lane;
 }
 
 void set_undefined(Wave& w, u32 first, u32 words, u64 mask, const u32* u) {
@@ -119,7 +119,7 @@ void set_undefined(Wave& w, u32 first, u32 words, u64 mask, const u32* u) {
     }
     u32* bits = undefined_row(w, r);
     if (!was) fill(bits, 0);
-    blend(bits, u ? u + 64 * i : kZeroRows[0].lane, mask);
+    blend(bits, u ? u + 64 * i : zero_rows[0].lane, mask);
     if (nonzero_mask(bits))
       w.dirty.set(r);
     else
@@ -176,7 +176,7 @@ bool is_half_type(Type type) {
 Operand indexed(const Wave& w, const Operand& operand, u32 bit) {
   Operand moved = operand;
   if (w.gpr_index && (w.gpr_index_mode & bit) && operand.is_vector()) {
-    moved.first = static_cast<u16>((operand.first + (w.scalar[kM0] & 0xff)) % kVectors);
+    moved.first = static_cast<u16>((operand.first + (w.scalar[m0_register] & 0xff)) % vector_count);
   }
   return moved;
 }
@@ -185,11 +185,11 @@ void load_source(Wave& w, const Instruction& in, Sources& s, u32 i) {
   const Operand operand = indexed(w, in.src(i), 1u << i);
   const u32 words = in.opcode->src_words[i];
   const Type type = in.opcode->src_type[i];
-  const bool packed = in.opcode->flags & kPacked;
+  const bool packed = in.opcode->flags & is_packed;
   Row* scratch = s.scratch[i];
   s.row[i] = source_rows(w, operand, words, scratch);
   s.undefined[i] =
-      s.dirty ? undefined_rows(w, operand, words, s.undefined_scratch[i]) : kZeroRows[0].lane;
+      s.dirty ? undefined_rows(w, operand, words, s.undefined_scratch[i]) : zero_rows[0].lane;
   Row moved[2], moved_undefined[2];
   if (in.dpp.used && i == 0) {
     s.mask = move_lanes(w, in, s.row[0], words, moved);
@@ -238,11 +238,11 @@ float apply_omod(float value, u8 omod, bool clamp) {
 
 void modify_result(Wave& w, const Instruction& in, u32 words, Row* result) {
   if (!in.clamp && !in.omod) return;
-  if (!(in.opcode->flags & kFloatResult)) {
+  if (!(in.opcode->flags & float_result)) {
     if (in.omod) unsupported(w, in, "output modifier on an integer");
     return;  // kernels of integers saturate themselves
   }
-  if (in.opcode->flags & kPacked || is_half_type(in.opcode->type)) {
+  if (in.opcode->flags & is_packed || is_half_type(in.opcode->type)) {
     if (in.opcode->dst_words == 1) return;  // kernels of halves do it themselves
   }
   for (u32 i = 0; i < 64; ++i) {
@@ -283,7 +283,7 @@ void place(const Instruction& in, const u32* old, u32* d) {
 // A 16-bit result with op_sel for the destination, or one that keeps the other half.
 void merge_half(const Instruction& in, const u32* old, u32* d) {
   const bool high = in.op_sel >> in.sources & 1;
-  const bool keeps = high || in.opcode->flags & kKeepsHigh;
+  const bool keeps = high || in.opcode->flags & keeps_high;
   if (!keeps) return;
   for (u32 i = 0; i < 64; ++i) {
     d[i] = high ? (old[i] & 0xffff) | d[i] << 16 : (old[i] & 0xffff0000) | (d[i] & 0xffff);
@@ -291,7 +291,7 @@ void merge_half(const Instruction& in, const u32* old, u32* d) {
 }
 
 bool is_half_result(const Instruction& in) {
-  return is_half_type(in.opcode->type) && !(in.opcode->flags & kPacked) &&
+  return is_half_type(in.opcode->type) && !(in.opcode->flags & is_packed) &&
          in.opcode->dst_words == 1;
 }
 
@@ -303,7 +303,7 @@ void store_result(Wave& w, const Instruction& in, const Operand& dst, u32 words,
   u32* d = row(w, to.first);
   modify_result(w, in, words, result);
   if (words == 1 && in.opcode->type == Type::f32 && w.flush_f32() &&
-      in.opcode->flags & kFloatResult) {
+      in.opcode->flags & float_result) {
     flush(result[0].lane, result[0].lane);
   }
   Row bits[2];
@@ -313,7 +313,7 @@ void store_result(Wave& w, const Instruction& in, const Operand& dst, u32 words,
       // Where the result keeps bits, their definedness stays.
       u32* old = undefined_row(w, to.first);
       if (!w.dirty.test(to.first)) fill(old, 0);
-      std::memcpy(bits[0].lane, undefined ? undefined : kZeroRows[0].lane, sizeof(Row));
+      std::memcpy(bits[0].lane, undefined ? undefined : zero_rows[0].lane, sizeof(Row));
       if (in.sdwa.used)
         place(in, old, bits[0].lane);
       else
@@ -340,7 +340,7 @@ void spread(const Instruction& in, const Sources& s, u32* d, u32 words) {
   for (u32 k = 0; k < in.sources && k < 4; ++k) {
     for (u32 word = 0; word < in.opcode->src_words[k]; ++word) {
       const u32* u =
-          s.undefined[k] == kZeroRows[0].lane ? kZeroRows[0].lane : s.undefined[k] + 64 * word;
+          s.undefined[k] == zero_rows[0].lane ? zero_rows[0].lane : s.undefined[k] + 64 * word;
       for (u32 i = 0; i < 64; ++i) d[i] |= u[i];
     }
   }
@@ -357,7 +357,7 @@ void load_accumulator(Wave& w, const Instruction& in, Sources& s) {
   const Operand dst = indexed(w, in.dst(), 8);
   s.row[i] = row(w, dst.first);
   s.undefined[i] =
-      s.dirty ? undefined_rows(w, dst, words, s.undefined_scratch[i]) : kZeroRows[0].lane;
+      s.dirty ? undefined_rows(w, dst, words, s.undefined_scratch[i]) : zero_rows[0].lane;
   if (w.flush_f32() && in.opcode->type == Type::f32 && words == 1) {
     s.row[i] = flush(s.row[i], s.scratch[i][0].lane);
   }
@@ -367,7 +367,7 @@ void run_lanes_slowly(Wave& w, const Instruction& in, bool dirty) {
   Sources s;
   s.dirty = dirty;
   load_sources(w, in, s);
-  if (in.opcode->flags & kReadsDst) load_accumulator(w, in, s);
+  if (in.opcode->flags & reads_dst) load_accumulator(w, in, s);
   const LaneContext context{in, w.exec(), w.mode};
   const u32 words = in.opcode->dst_words;
   Row undefined[2];
@@ -376,7 +376,7 @@ void run_lanes_slowly(Wave& w, const Instruction& in, bool dirty) {
       in.opcode->shadow(undefined[0].lane, s.row, s.undefined, context);
     else
       spread(in, s, undefined[0].lane, words);
-    if (!in.opcode->shadow && in.opcode->flags & kReadsDst) {
+    if (!in.opcode->shadow && in.opcode->flags & reads_dst) {
       const u32* u = s.undefined[in.sources];
       for (u32 i = 0; i < 64; ++i) undefined[0].lane[i] |= u[i] ? ~0u : 0;
       if (words > 1) undefined[1] = undefined[0];
@@ -400,7 +400,7 @@ void run_lanes(Wave& w, const Instruction& in) {
   }
   const Operand& dst = in.dst();
   u32* d = row(w, dst.first);
-  if (opcode.flags & kReadsDst) s[in.sources] = d;
+  if (opcode.flags & reads_dst) s[in.sources] = d;
   const LaneContext context{in, w.exec(), w.mode};
   const LaneKernel kernel = reinterpret_cast<LaneKernel>(in.kernel);
   const u32 words = opcode.dst_words;
@@ -432,7 +432,7 @@ void run_compare(Wave& w, const Instruction& in) {
   }
   write_scalar64(w, in.dst(), mask);
   if (w.track) set_undefined_scalar64(w, in.dst(), undefined);
-  if (in.opcode->flags & kWritesExec) {
+  if (in.opcode->flags & writes_exec) {
     if (undefined) use_scalar(w, in, in.dst().first, undefined, "EXEC");
     w.set_exec(mask);
   }

@@ -33,7 +33,7 @@ bool any_undefined_scalar(const Wave& w, const Instruction& in);
 
 inline u32* row(Wave& w, u32 index) { return w.vector[index].lane; }
 inline u32* undefined_row(Wave& w, u32 index) { return w.undefined[index].lane; }
-extern const Row kZeroRows[16];
+extern const Row zero_rows[16];
 
 bool any_undefined(const Wave& w, const Instruction& in);
 

@@ -5,7 +5,7 @@
 namespace instinct::INSTINCT_LEVEL {
 namespace {
 
-constexpr u8 kGfx950 = 2;
+constexpr u8 gfx950_bit = 2;
 
 void addresses(Wave& w, const Instruction& in, const Operand& operand, u32 offset, u32* address) {
   use_address(w, in, operand, 1);
@@ -43,20 +43,20 @@ void run_read(Wave& w, const Instruction& in) {
 }
 
 // Two at offsets in units of their size, or of 64 times that.
-template <u32 kBytes, u32 kScale>
+template <u32 byte_count, u32 scale>
 void run_read2(Wave& w, const Instruction& in) {
-  using S = Shape<kBytes>;
+  using S = Shape<byte_count>;
   const u32 offsets[2] = {in.offset0, in.offset1};
   const u32 first = in.dst().first;
   Places places[2];
   alignas(64) u32 address[2][64];
   // Both addresses before the results: the address register may be one of them.
   for (u32 k = 0; k < 2; ++k) {
-    addresses(w, in, in.src(0), offsets[k] * kBytes * kScale, address[k]);
-    place_lds(w, in, address[k], w.exec(), kBytes, Access::load, places[k]);
+    addresses(w, in, in.src(0), offsets[k] * byte_count * scale, address[k]);
+    place_lds(w, in, address[k], w.exec(), byte_count, Access::load, places[k]);
   }
   for (u32 k = 0; k < 2; ++k) load_lanes<S>(w, first + k * S::words, places[k]);
-  count_access(w, in, {static_cast<u16>(first), 2 * S::words}, address[0], kBytes, address[1]);
+  count_access(w, in, {static_cast<u16>(first), 2 * S::words}, address[0], byte_count, address[1]);
 }
 
 // Two lanes that stored different values to one place: which one is there is not known.
@@ -86,77 +86,85 @@ void run_write(Wave& w, const Instruction& in) {
   count_access(w, in, {}, address, S::bytes);
 }
 
-template <u32 kBytes, u32 kScale>
+template <u32 byte_count, u32 scale>
 void run_write2(Wave& w, const Instruction& in) {
-  using S = Shape<kBytes>;
+  using S = Shape<byte_count>;
   const u32 offsets[2] = {in.offset0, in.offset1};
   alignas(64) u32 address[2][64];
   for (u32 k = 0; k < 2; ++k) {
     Places places;
-    addresses(w, in, in.operand[0], offsets[k] * kBytes * kScale, address[k]);
-    place_lds(w, in, address[k], w.exec(), kBytes, Access::store, places);
+    addresses(w, in, in.operand[0], offsets[k] * byte_count * scale, address[k]);
+    place_lds(w, in, address[k], w.exec(), byte_count, Access::store, places);
     store_lanes<S>(w, in.operand[1 + k].first, places);
     if (w.group->lds.races) check_same_instruction<S>(w, in, in.operand[1 + k].first, places);
   }
-  count_access(w, in, {}, address[0], kBytes, address[1]);
+  count_access(w, in, {}, address[0], byte_count, address[1]);
 }
 
-// n = 64 / bits elements for each lane; 16 lanes hold a matrix of n x 16 that is transposed: lane i
-// gets column i. Element e of lane i is element i % n of lane (i / n) + (16 / n) e.
-template <u32 kElementBits>
+// Bits of the lanes of `rows` from `bit` on: `count` of them, that may lie across two rows.
+u32 bits_at(const Row* rows, u32 lane, u32 bit, u32 count) {
+  u64 pair = rows[bit / 32].lane[lane];
+  if (bit % 32 + count > 32) pair |= u64{rows[bit / 32 + 1].lane[lane]} << 32;
+  return static_cast<u32>(pair >> bit % 32) & ((1u << count) - 1);
+}
+void place_bits(Row* rows, u32 lane, u32 bit, u32 count, u32 value) {
+  const u64 placed = u64{value} << bit % 32;
+  rows[bit / 32].lane[lane] |= static_cast<u32>(placed);
+  if (bit % 32 + count > 32) rows[bit / 32 + 1].lane[lane] |= static_cast<u32>(placed >> 32);
+}
+
+// n elements for each lane; 16 lanes hold a matrix of n x 16 that is transposed: lane i gets column
+// i. Element e of lane i is element i % n of lane (i / n) + (16 / n) e.
+template <u32 element_bits, u32 word_count>
 void transpose(const Row* from, Row* to) {
-  constexpr u32 n = 64 / kElementBits;
-  constexpr u64 kMask = (u64{1} << kElementBits) - 1;
+  constexpr u32 n = 32 * word_count / element_bits;
   for (u32 lane = 0; lane < 64; ++lane) {
-    u64 value = 0;
     const u32 i = lane & 15, base = lane & ~15u;
     for (u32 e = 0; e < n; ++e) {
       const u32 source = base + i / n + 16 / n * e;
-      const u64 word = from[0].lane[source] | u64{from[1].lane[source]} << 32;
-      value |= (word >> i % n * kElementBits & kMask) << e * kElementBits;
+      const u32 element = bits_at(from, source, i % n * element_bits, element_bits);
+      place_bits(to, lane, e * element_bits, element_bits, element);
     }
-    to[0].lane[lane] = static_cast<u32>(value);
-    to[1].lane[lane] = static_cast<u32>(value >> 32);
   }
 }
 
-// "CDNA4 ISA", DS_READ_B64_TR_B16, _B8 and _B4.
-template <u32 kElementBits>
+// "CDNA4 ISA", DS_READ_B64_TR_B16, _B8 and _B4, DS_READ_B96_TR_B6.
+template <u32 element_bits>
 void run_read_transposed(Wave& w, const Instruction& in) {
+  constexpr u32 words = element_bits == 6 ? 3 : 2;
+  using S = Shape<4 * words>;
   alignas(64) u32 address[64];
   addresses(w, in, in.src(0), static_cast<u32>(in.offset), address);
   Places places;
-  place_lds(w, in, address, w.exec(), 8, Access::load, places);
-  Row raw[2], raw_undefined[2], result[2], undefined[2];
-  std::memset(raw, 0, sizeof(raw));
-  std::memset(raw_undefined, 0, sizeof(raw_undefined));
+  place_lds(w, in, address, w.exec(), S::bytes, Access::load, places);
+  Row raw[words] = {}, raw_undefined[words] = {}, result[words] = {}, undefined[words] = {};
   for_lanes(places.mask, [&](u32 lane) {
-    Shape<8>::load(raw[0].lane, lane, places.data[lane]);
-    Shape<8>::load(raw_undefined[0].lane, lane, places.shadow[lane]);
+    S::load(raw[0].lane, lane, places.data[lane]);
+    S::load(raw_undefined[0].lane, lane, places.shadow[lane]);
   });
-  transpose<kElementBits>(raw, result);
-  transpose<kElementBits>(raw_undefined, undefined);
+  transpose<element_bits, words>(raw, result);
+  transpose<element_bits, words>(raw_undefined, undefined);
   const u32 first = in.dst().first;
-  for (u32 k = 0; k < 2; ++k) blend(row(w, first + k), result[k].lane, w.exec());
-  if (w.track) set_undefined(w, first, 2, w.exec(), undefined[0].lane);
-  count_access(w, in, {static_cast<u16>(first), 2}, address, 8);
+  for (u32 k = 0; k < words; ++k) blend(row(w, first + k), result[k].lane, w.exec());
+  if (w.track) set_undefined(w, first, words, w.exec(), undefined[0].lane);
+  count_access(w, in, {static_cast<u16>(first), words}, address, S::bytes);
 }
 
 // Lanes exchange words through the LDS crossbar, without LDS. Addresses are lane * 4.
-template <bool kBackward>
+template <bool backward>
 void run_permute(Wave& w, const Instruction& in) {
   const u32 first = in.dst().first;
   use_address(w, in, in.src(0), 1);
   const u32* address = row(w, in.src(0).first);
   const u32* data = row(w, in.src(1).first);
   const bool dirty = w.track && w.dirty.test(in.src(1).first);
-  const u32* bits = dirty ? undefined_row(w, in.src(1).first) : kZeroRows[0].lane;
+  const u32* bits = dirty ? undefined_row(w, in.src(1).first) : zero_rows[0].lane;
   const u32 offset = static_cast<u32>(in.offset);
   const u64 exec = w.exec();
   Row result, undefined;
   std::memset(result.lane, 0, sizeof(Row));
   std::memset(undefined.lane, 0, sizeof(Row));
-  if (kBackward) {
+  if (backward) {
     for (u32 lane = 0; lane < 64; ++lane) {
       const u32 from = (address[lane] + offset) >> 2 & 63;
       result.lane[lane] = exec >> from & 1 ? data[from] : 0;
@@ -205,7 +213,7 @@ void add_read(std::string_view name, u16 flags = 0) {
 }
 template <class S>
 void add_write(std::string_view name) {
-  register_opcode(handler_op(name, &run_write<S>, Unit::lds, 0, kStore));
+  register_opcode(handler_op(name, &run_write<S>, Unit::lds, 0, is_store));
 }
 
 }  // namespace
@@ -219,12 +227,12 @@ void register_lds() {
   add_read<Shape<1, true>>("ds_read_i8");
   add_read<Shape<2>>("ds_read_u16");
   add_read<Shape<2, true>>("ds_read_i16");
-  add_read<Shape<1, false, 1>>("ds_read_u8_d16", kReadsDst);
-  add_read<Shape<1, false, 2>>("ds_read_u8_d16_hi", kReadsDst);
-  add_read<Shape<1, true, 1>>("ds_read_i8_d16", kReadsDst);
-  add_read<Shape<1, true, 2>>("ds_read_i8_d16_hi", kReadsDst);
-  add_read<Shape<2, false, 1>>("ds_read_u16_d16", kReadsDst);
-  add_read<Shape<2, false, 2>>("ds_read_u16_d16_hi", kReadsDst);
+  add_read<Shape<1, false, 1>>("ds_read_u8_d16", reads_dst);
+  add_read<Shape<1, false, 2>>("ds_read_u8_d16_hi", reads_dst);
+  add_read<Shape<1, true, 1>>("ds_read_i8_d16", reads_dst);
+  add_read<Shape<1, true, 2>>("ds_read_i8_d16_hi", reads_dst);
+  add_read<Shape<2, false, 1>>("ds_read_u16_d16", reads_dst);
+  add_read<Shape<2, false, 2>>("ds_read_u16_d16_hi", reads_dst);
   add_write<Shape<4>>("ds_write_b32");
   add_write<Shape<8>>("ds_write_b64");
   add_write<Shape<12>>("ds_write_b96");
@@ -243,13 +251,14 @@ void register_lds() {
   add("ds_read2_b64", &run_read2<8, 1>, 1);
   add("ds_read2st64_b32", &run_read2<4, 64>, 1);
   add("ds_read2st64_b64", &run_read2<8, 64>, 1);
-  add("ds_write2_b32", &run_write2<4, 1>, 0, kStore);
-  add("ds_write2_b64", &run_write2<8, 1>, 0, kStore);
-  add("ds_write2st64_b32", &run_write2<4, 64>, 0, kStore);
-  add("ds_write2st64_b64", &run_write2<8, 64>, 0, kStore);
-  add("ds_read_b64_tr_b16", &run_read_transposed<16>, 1, 0, kGfx950);
-  add("ds_read_b64_tr_b8", &run_read_transposed<8>, 1, 0, kGfx950);
-  add("ds_read_b64_tr_b4", &run_read_transposed<4>, 1, 0, kGfx950);
+  add("ds_write2_b32", &run_write2<4, 1>, 0, is_store);
+  add("ds_write2_b64", &run_write2<8, 1>, 0, is_store);
+  add("ds_write2st64_b32", &run_write2<4, 64>, 0, is_store);
+  add("ds_write2st64_b64", &run_write2<8, 64>, 0, is_store);
+  add("ds_read_b64_tr_b16", &run_read_transposed<16>, 1, 0, gfx950_bit);
+  add("ds_read_b64_tr_b8", &run_read_transposed<8>, 1, 0, gfx950_bit);
+  add("ds_read_b64_tr_b4", &run_read_transposed<4>, 1, 0, gfx950_bit);
+  add("ds_read_b96_tr_b6", &run_read_transposed<6>, 1, 0, gfx950_bit);
   add("ds_bpermute_b32", &run_permute<true>, 1);
   add("ds_permute_b32", &run_permute<false>, 1);
   add("ds_swizzle_b32", &run_swizzle, 1);

@@ -15,9 +15,9 @@ Epoch epoch_of(const Wave& w) {
 }
 
 // The records of an access as a vector: a compiler's, for every level.
-template <u32 kBytes>
+template <u32 byte_count>
 struct Records {
-  using Vector [[gnu::vector_size(2 * kBytes)]] = u16;
+  using Vector [[gnu::vector_size(2 * byte_count)]] = u16;
 
   static Vector load(const u16* from) {
     Vector v;
@@ -26,12 +26,12 @@ struct Records {
   }
   static void store(u16* to, Vector v) { std::memcpy(to, &v, sizeof(v)); }
   static bool any(Vector v) {
-    if constexpr (kBytes <= 4) {
+    if constexpr (byte_count <= 4) {
       u64 word = 0;
       std::memcpy(&word, &v, sizeof(v));
       return word != 0;
     } else {
-      u64 words[kBytes / 4], all = 0;
+      u64 words[byte_count / 4], all = 0;
       std::memcpy(words, &v, sizeof(v));
       for (const u64 word : words) all |= word;
       return all != 0;
@@ -53,50 +53,50 @@ struct Records {
   };
   for (u32 i = at; i < at + bytes; ++i) {
     const u16 writer = lds.writer[i], reader = lds.reader[i];
-    if (writer == Lds::kUnderWay) {
+    if (writer == Lds::dma_under_way) {
       w.group->fail_race(w, in, lane, i, Workgroup::Conflict::under_way, 0);
     }
     if (other(writer)) {
       w.group->fail_race(w, in, lane, i, Workgroup::Conflict::written,
                          static_cast<u32>(writer - e.base));
     }
-    if (in.opcode->flags & (kStore | kLdsDma) && other(reader)) {
+    if (in.opcode->flags & (is_store | writes_lds) && other(reader)) {
       w.group->fail_race(w, in, lane, i, Workgroup::Conflict::read,
                          static_cast<u32>(reader - e.base));
     }
   }
-  w.group->fail_race(w, in, lane, at, Workgroup::Conflict::read, Lds::kSeveral);
+  w.group->fail_race(w, in, lane, at, Workgroup::Conflict::read, Lds::several_waves);
 }
 
 // A read meets another wave's write of this epoch, or a DMA. Notes the wave as reader.
-template <u32 kBytes>
+template <u32 byte_count>
 bool note_read(Lds& lds, Epoch e, u32 at) {
-  using R = Records<kBytes>;
+  using R = Records<byte_count>;
   using Vector = typename R::Vector;
   const Vector writer = R::load(lds.writer.get() + at), reader = R::load(lds.reader.get() + at);
-  const Vector conflict = R::others(writer, e) | static_cast<Vector>(writer == Lds::kUnderWay);
+  const Vector conflict = R::others(writer, e) | static_cast<Vector>(writer == Lds::dma_under_way);
   if (R::any(conflict)) return false;
   const Vector shared = R::others(reader, e);
-  const u16 several = static_cast<u16>(e.base + Lds::kSeveral);
+  const u16 several = static_cast<u16>(e.base + Lds::several_waves);
   R::store(lds.reader.get() + at, (shared & several) | (~shared & e.mine));
   return true;
 }
 
 // A write also meets reads.
-template <u32 kBytes>
+template <u32 byte_count>
 bool note_write(Lds& lds, Epoch e, u32 at) {
-  using R = Records<kBytes>;
+  using R = Records<byte_count>;
   using Vector = typename R::Vector;
   const Vector writer = R::load(lds.writer.get() + at), reader = R::load(lds.reader.get() + at);
-  const Vector conflict =
-      R::others(writer, e) | R::others(reader, e) | static_cast<Vector>(writer == Lds::kUnderWay);
+  const Vector conflict = R::others(writer, e) | R::others(reader, e) |
+                          static_cast<Vector>(writer == Lds::dma_under_way);
   if (R::any(conflict)) return false;
   R::store(lds.writer.get() + at, Vector{} + e.mine);
   return true;
 }
 
 // Atomics may meet each other: they count as reads, which exclude plain writes.
-template <u32 kBytes>
+template <u32 byte_count>
 void check_lanes(Wave& w, const Instruction& in, const u32* address, u64 mask, bool writes,
                  u32 offset = 0) {
   Lds& lds = w.group->lds;
@@ -104,12 +104,12 @@ void check_lanes(Wave& w, const Instruction& in, const u32* address, u64 mask, b
   if (writes) {
     for_lanes(mask, [&](u32 lane) {
       const u32 at = address[lane] + offset;
-      if (!note_write<kBytes>(lds, e, at)) report_conflict(w, in, lane, at, kBytes);
+      if (!note_write<byte_count>(lds, e, at)) report_conflict(w, in, lane, at, byte_count);
     });
   } else {
     for_lanes(mask, [&](u32 lane) {
       const u32 at = address[lane] + offset;
-      if (!note_read<kBytes>(lds, e, at)) report_conflict(w, in, lane, at, kBytes);
+      if (!note_read<byte_count>(lds, e, at)) report_conflict(w, in, lane, at, byte_count);
     });
   }
 }
@@ -159,9 +159,9 @@ void place_lds(Wave& w, const Instruction& in, const u32* address, u64 mask, u32
 
 void copy_to_lds(Wave& w, const Instruction& in, const Places& places, u32 bytes) {
   Lds& lds = w.group->lds;
-  use_address(w, in, Operand{.kind = Operand::Kind::scalar, .count = 1, .first = kM0}, 1);
+  use_address(w, in, Operand{.kind = Operand::Kind::scalar, .count = 1, .first = m0_register}, 1);
   const u32 stride = bytes < 4 ? 4 : bytes;
-  const u32 base = (w.scalar[kM0] & 0x3ffff) + static_cast<u32>(in.offset);
+  const u32 base = (w.scalar[m0_register] & 0x3ffff) + static_cast<u32>(in.offset);
   const bool is_signed = in.opcode->name.find("_s") != std::string_view::npos && bytes < 4;
   u32 address[64];
   for (u32 lane = 0; lane < 64; ++lane) address[lane] = base + lane * stride;
@@ -186,7 +186,7 @@ void copy_to_lds(Wave& w, const Instruction& in, const Places& places, u32 bytes
     record = {places.mask, stride, {}};
     std::memcpy(record.address, address, sizeof(address));
     for_lanes(places.mask, [&](u32 lane) {
-      for (u32 i = 0; i < stride; ++i) lds.writer[address[lane] + i] = Lds::kUnderWay;
+      for (u32 i = 0; i < stride; ++i) lds.writer[address[lane] + i] = Lds::dma_under_way;
     });
   }
   push_vm(w, entry);

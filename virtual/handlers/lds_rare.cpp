@@ -8,14 +8,14 @@ namespace instinct::INSTINCT_LEVEL {
 namespace {
 
 void use_m0(Wave& w, const Instruction& in) {
-  use_address(w, in, Operand{.kind = Operand::Kind::scalar, .count = 1, .first = kM0}, 1);
+  use_address(w, in, Operand{.kind = Operand::Kind::scalar, .count = 1, .first = m0_register}, 1);
 }
 
 // Lane i's word at M0 + offset + 4 i.
 void lane_addresses(Wave& w, const Instruction& in, u32* address) {
   use_m0(w, in);
   for (u32 i = 0; i < 64; ++i) {
-    address[i] = (w.scalar[kM0] & 0xffff) + static_cast<u32>(in.offset) + 4 * i;
+    address[i] = (w.scalar[m0_register] & 0xffff) + static_cast<u32>(in.offset) + 4 * i;
   }
 }
 
@@ -42,18 +42,18 @@ void run_write_addtid(Wave& w, const Instruction& in) {
 
 // Adds or subtracts the number of active lanes to the word at M0[31:16] + offset; every lane gets
 // what was there.
-template <bool kAppend>
+template <bool append>
 void run_append(Wave& w, const Instruction& in) {
   if (in.gds) unsupported(w, in, "GDS");
   use_m0(w, in);
   u32 address[64] = {};
-  address[0] = (w.scalar[kM0] >> 16) + static_cast<u32>(in.offset);
+  address[0] = (w.scalar[m0_register] >> 16) + static_cast<u32>(in.offset);
   Places places;
   place_lds(w, in, address, 1, 4, Access::atomic, places);
   u32 old = 0;
   std::memcpy(&old, places.data[0], 4);
   const u32 count = static_cast<u32>(std::popcount(w.exec()));
-  const u32 now = kAppend ? old + count : old - count;
+  const u32 now = append ? old + count : old - count;
   std::memcpy(places.data[0], &now, 4);
   Row result;
   for (u32& word : result.lane) word = old;
@@ -73,7 +73,7 @@ void run_nop(Wave&, const Instruction&) {}
 
 void register_lds_rare() {
   register_opcode(handler_op("ds_read_addtid_b32", &run_read_addtid, Unit::lds));
-  register_opcode(handler_op("ds_write_addtid_b32", &run_write_addtid, Unit::lds, 0, kStore));
+  register_opcode(handler_op("ds_write_addtid_b32", &run_write_addtid, Unit::lds, 0, is_store));
   register_opcode(handler_op("ds_append", &run_append<true>, Unit::lds));
   register_opcode(handler_op("ds_consume", &run_append<false>, Unit::lds));
   register_opcode(handler_op("ds_nop", &run_nop, Unit::lds, 0));

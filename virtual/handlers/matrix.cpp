@@ -53,7 +53,7 @@ void spread_matrix(Wave& w, const Instruction& in, const Matrix& matrix) {
 }
 
 u64 constant_c(const Instruction& in, const Wave& w, const Operand& c) {
-  return in.opcode->flags & kDouble ? read_scalar64(w, c) : read_scalar(w, c);
+  return in.opcode->flags & in_f64 ? read_scalar64(w, c) : read_scalar(w, c);
 }
 
 void run_matrix(Wave& w, const Instruction& in) {
@@ -96,9 +96,9 @@ void register_matrix() {
     const bool integer = matrix.a == Element::i8;
     opcode.type = is_double ? Type::f64 : integer ? Type::b32 : Type::f32;
     for (Type& type : opcode.src_type) type = opcode.type;
-    if (is_double) opcode.flags |= kDouble;
-    if (matrix.a == Element::f32) opcode.flags |= kNotXdl;
-    if (matrix.sparse) opcode.flags |= kReadsDst;
+    if (is_double) opcode.flags |= in_f64;
+    if (matrix.a == Element::f32) opcode.flags |= not_xdl;
+    if (matrix.sparse) opcode.flags |= reads_dst;
     opcode.passes = matrix.passes;
     opcode.targets = matrix.targets;
     opcode.data = &matrix;

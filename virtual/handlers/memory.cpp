@@ -87,8 +87,8 @@ void place_flat(Wave& w, const Instruction& in, const u64* address, u64 mask, u3
   for_lanes(mask, [&](u32 lane) {
     const u32 high = static_cast<u32>(address[lane] >> 32);
     offset[lane] = static_cast<u32>(address[lane]);
-    lds |= u64{high == kSharedAperture} << lane;
-    scratch |= u64{high == kPrivateAperture} << lane;
+    lds |= u64{high == shared_aperture} << lane;
+    scratch |= u64{high == private_aperture} << lane;
   });
   const u64 global = mask & ~lds & ~scratch;
   places.sparse = true;
@@ -146,7 +146,7 @@ void global_addresses(Wave& w, const Instruction& in, const Operand& vaddr, cons
     use_address(w, in, saddr, 2);
     if (vaddr.is_vector()) use_address(w, in, vaddr, 1);
     const u64 base = w.scalar64(saddr.first) + static_cast<u64>(offset);
-    const u32* v = vaddr.is_vector() ? row(w, vaddr.first) : kZeroRows[0].lane;
+    const u32* v = vaddr.is_vector() ? row(w, vaddr.first) : zero_rows[0].lane;
     for (u32 i = 0; i < 64; ++i) address[i] = base + v[i];
     return;
   }
@@ -164,7 +164,7 @@ void scratch_offsets(Wave& w, const Instruction& in, const Operand& vaddr, const
     use_address(w, in, saddr, 1);
     base += w.scalar[saddr.first];
   }
-  const u32* v = kZeroRows[0].lane;
+  const u32* v = zero_rows[0].lane;
   if (vaddr.is_vector()) {
     use_address(w, in, vaddr, 1);
     v = row(w, vaddr.first);

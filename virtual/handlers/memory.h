@@ -54,74 +54,74 @@ void use_address(Wave& w, const Instruction& in, const Operand& operand, u32 wor
 void use_data(Wave& w, const Instruction& in, const Operand& operand, u32 words, u32 bits,
               const Places& places);
 
-// Shapes of what one lane loads: `kHalf` 1 and 2 fill the low or high half and keep the other.
-template <u32 kBytes, bool kSigned = false, u32 kHalf = 0>
+// Shapes of what one lane loads: `half` 1 and 2 fill the low or high half and keep the other.
+template <u32 byte_count, bool is_signed = false, u32 half = 0>
 struct Shape {
-  static constexpr u32 bytes = kBytes;
-  static constexpr u32 words = (kBytes + 3) / 4;
-  static constexpr bool keeps = kHalf != 0;
+  static constexpr u32 bytes = byte_count;
+  static constexpr u32 words = (byte_count + 3) / 4;
+  static constexpr bool keeps = half != 0;
 
   static u32 extend(const u8* from, u32 old) {
     u32 value = 0;
-    std::memcpy(&value, from, kBytes < 4 ? kBytes : 4);
-    if constexpr (kSigned) {
-      constexpr u32 kUp = 32 - 8 * kBytes;
-      value = static_cast<u32>(static_cast<i32>(value << kUp) >> kUp);
+    std::memcpy(&value, from, byte_count < 4 ? byte_count : 4);
+    if constexpr (is_signed) {
+      constexpr u32 up = 32 - 8 * byte_count;
+      value = static_cast<u32>(static_cast<i32>(value << up) >> up);
     }
-    if constexpr (kHalf == 1) value = (old & 0xffff0000) | (value & 0xffff);
-    if constexpr (kHalf == 2) value = (old & 0xffff) | value << 16;
+    if constexpr (half == 1) value = (old & 0xffff0000) | (value & 0xffff);
+    if constexpr (half == 2) value = (old & 0xffff) | value << 16;
     return value;
   }
   // The words of lane `lane`, in rows from d on.
   static void load(u32* d, u32 lane, const u8* from) {
-    if constexpr (kBytes < 4) {
+    if constexpr (byte_count < 4) {
       d[lane] = extend(from, d[lane]);
     } else {
       u32 value[words];
-      std::memcpy(value, from, kBytes);
+      std::memcpy(value, from, byte_count);
       for (u32 k = 0; k < words; ++k) d[64 * k + lane] = value[k];
     }
   }
-  // kHalf 2 stores the high half.
+  // half 2 stores the high half.
   static void store(const u32* s, u32 lane, u8* to) {
-    if constexpr (kBytes < 4) {
-      const u32 value = kHalf == 2 ? s[lane] >> 16 : s[lane];
-      std::memcpy(to, &value, kBytes);
+    if constexpr (byte_count < 4) {
+      const u32 value = half == 2 ? s[lane] >> 16 : s[lane];
+      std::memcpy(to, &value, byte_count);
     } else {
       u32 value[words];
       for (u32 k = 0; k < words; ++k) value[k] = s[64 * k + lane];
-      std::memcpy(to, value, kBytes);
+      std::memcpy(to, value, byte_count);
     }
   }
   // Bits of a register word that are stored.
   static constexpr u32 stored_bits() {
-    if constexpr (kBytes >= 4)
+    if constexpr (byte_count >= 4)
       return ~0u;
     else
-      return ((1u << 8 * kBytes) - 1) << (kHalf == 2 ? 16 : 0);
+      return ((1u << 8 * byte_count) - 1) << (half == 2 ? 16 : 0);
   }
 };
 
 // Whether any byte that is accessed has an undefined bit.
-template <u32 kBytes>
+template <u32 byte_count>
 bool any_undefined_byte(const Places& places) {
-  constexpr u32 kStep = kBytes < 8 ? kBytes : kBytes == 12 ? 4 : 8;
+  constexpr u32 step = byte_count < 8 ? byte_count : byte_count == 12 ? 4 : 8;
   u64 bad = 0;
   const auto look = [&](u32 lane, u64 good) {
-    for (u32 i = 0; i < kBytes; i += kStep) {
+    for (u32 i = 0; i < byte_count; i += step) {
       u64 part = 0;
-      std::memcpy(&part, places.shadow[lane] + i, kStep);
+      std::memcpy(&part, places.shadow[lane] + i, step);
       bad |= part ^ good;
     }
   };
-  constexpr u64 kAll = kStep == 8 ? ~u64{0} : (u64{1} << 8 * kStep % 64) - 1;
+  constexpr u64 all = step == 8 ? ~u64{0} : (u64{1} << 8 * step % 64) - 1;
   if (!places.sparse) {  // all of one kind
-    const u64 good = places.inverted ? kAll : 0;
+    const u64 good = places.inverted ? all : 0;
     for_lanes(places.mask, [&](u32 lane) { look(lane, good); });
     return bad != 0;
   }
   for_lanes(places.mask, [&](u32 lane) {
-    if (places.shadow[lane]) look(lane, places.inverted >> lane & 1 ? kAll : 0);
+    if (places.shadow[lane]) look(lane, places.inverted >> lane & 1 ? all : 0);
   });
   return bad != 0;
 }

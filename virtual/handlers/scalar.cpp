@@ -56,7 +56,7 @@ void register_arithmetic() {
         s = r >> 32;
         return static_cast<u32>(r);
       },
-      kWritesScc | kReadsScc);
+      writes_scc | reads_scc);
   add(
       "s_subb_u32",
       [](u32 a, u32 b, bool& s) {
@@ -64,7 +64,7 @@ void register_arithmetic() {
         s = r >> 32 & 1;
         return static_cast<u32>(r);
       },
-      kWritesScc | kReadsScc);
+      writes_scc | reads_scc);
   // SCC is signed overflow.
   add("s_add_i32", [](u32 a, u32 b, bool& s) {
     const u32 r = a + b;

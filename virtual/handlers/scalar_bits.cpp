@@ -68,6 +68,27 @@ void register_bit_counts() {
       0);
 }
 
+// Groups of four bits: one bit for each, or all four, if any is set ("CDNA3 ISA", S_QUADMASK_B32,
+// S_WQM_B32).
+template <class T>
+T quads_with_any(T a) {
+  const T pairs = a | a >> 1;
+  return (pairs | pairs >> 2) & static_cast<T>(0x1111111111111111u);
+}
+template <class T>
+void register_quads(std::string_view mask_name, std::string_view whole_name) {
+  add(mask_name, [](T a, bool& s) {
+    const T quads = quads_with_any(a);
+    T r = 0;
+    for (u32 i = 0; i < 2 * sizeof(T); ++i) r |= (quads >> 4 * i & 1) << i;
+    return s = r != 0, r;
+  });
+  add(whole_name, [](T a, bool& s) {
+    const T r = quads_with_any(a) * 15;
+    return s = r != 0, r;
+  });
+}
+
 template <class T>
 void register_logic(std::string_view and_name, std::string_view or_name, std::string_view xor_name,
                     std::string_view andn2, std::string_view orn2, std::string_view nand,
@@ -187,14 +208,16 @@ void register_packing() {
   add("s_pack_ll_b32_b16", [](u32 a, u32 b, bool&) { return (a & 0xffff) | b << 16; }, 0);
   add("s_pack_lh_b32_b16", [](u32 a, u32 b, bool&) { return (a & 0xffff) | (b & 0xffff0000); }, 0);
   add("s_pack_hh_b32_b16", [](u32 a, u32 b, bool&) { return a >> 16 | (b & 0xffff0000); }, 0);
-  add<Spread::all>("s_cselect_b32", [](u32 a, u32 b, bool& s) { return s ? a : b; }, kReadsScc);
-  add<Spread::all>("s_cselect_b64", [](u64 a, u64 b, bool& s) { return s ? a : b; }, kReadsScc);
+  add<Spread::all>("s_cselect_b32", [](u32 a, u32 b, bool& s) { return s ? a : b; }, reads_scc);
+  add<Spread::all>("s_cselect_b64", [](u64 a, u64 b, bool& s) { return s ? a : b; }, reads_scc);
 }
 
 }  // namespace
 
 void register_scalar_bits() {
   register_bit_counts();
+  register_quads<u32>("s_quadmask_b32", "s_wqm_b32");
+  register_quads<u64>("s_quadmask_b64", "s_wqm_b64");
   register_logic<u32>("s_and_b32", "s_or_b32", "s_xor_b32", "s_andn2_b32", "s_orn2_b32",
                       "s_nand_b32", "s_nor_b32", "s_xnor_b32");
   register_logic<u64>("s_and_b64", "s_or_b64", "s_xor_b64", "s_andn2_b64", "s_orn2_b64",

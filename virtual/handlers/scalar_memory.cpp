@@ -42,14 +42,14 @@ u64 scalar_offset(Wave& w, const Instruction& in, u32 operand) {
   return offset + (o.is_scalar() ? u64{w.scalar[o.first]} : o.value);
 }
 
-template <u32 kWords>
+template <u32 word_count>
 void run_load(Wave& w, const Instruction& in) {
   use_address(w, in, in.src(0), 2);
-  load_scalars(w, in, w.scalar64(in.src(0).first) + scalar_offset(w, in, 2), kWords);
+  load_scalars(w, in, w.scalar64(in.src(0).first) + scalar_offset(w, in, 2), word_count);
 }
 
 // Through a descriptor: what lies outside is 0.
-template <u32 kWords>
+template <u32 word_count>
 void run_buffer_load(Wave& w, const Instruction& in) {
   use_address(w, in, in.src(0), 4);
   const u32* word = w.scalar + in.src(0).first;
@@ -57,9 +57,9 @@ void run_buffer_load(Wave& w, const Instruction& in) {
   const u32 stride = word[1] >> 16 & 0x3fff;
   const u64 size = u64{word[2]} * (stride ? stride : 1);
   const u64 offset = scalar_offset(w, in, 2) & ~u64{3};
-  if (offset + 4 * kWords <= size) return load_scalars(w, in, base + offset, kWords);
+  if (offset + 4 * word_count <= size) return load_scalars(w, in, base + offset, word_count);
   Operand to = in.dst();
-  for (u32 i = 0; i < kWords; ++i, ++to.first) {
+  for (u32 i = 0; i < word_count; ++i, ++to.first) {
     u32 value = 0;
     if (offset + 4 * i + 4 <= size) {
       if (!w.group->find(base + offset + 4 * i, 4)) {

@@ -42,15 +42,15 @@ void write_undefined(Wave& w, const Operand& operand, T bits) {
 }
 
 inline bool is_exec(const Operand& operand) {
-  return operand.is_scalar() && operand.first >= kExec;
+  return operand.is_scalar() && operand.first >= exec_register;
 }
 
 // Undefined bits of the result: `all` if anything is undefined, or bit by bit.
 enum class Spread { all, and_, or_, xor_, andn2, orn2, shift };
 
-template <Spread kSpread, class T>
+template <Spread spread_kind, class T>
 T spread(T a, T b, T ua, T ub, T amount) {
-  switch (kSpread) {
+  switch (spread_kind) {
     case Spread::and_: return (ua & (b | ub)) | (ub & (a | ua));
     case Spread::andn2: return (ua & (~b | ub)) | (ub & (a | ua));
     case Spread::or_: return (ua & (~b | ub)) | (ub & (~a | ua));
@@ -67,7 +67,7 @@ template <class R>
 void finish(Wave& w, const Instruction& in, R value, R undefined) {
   write_undefined<R>(w, in.dst(), undefined);
   if (undefined && is_exec(in.dst())) use_scalar(w, in, in.dst().first, undefined, "EXEC");
-  if (!(in.opcode->flags & kWritesScc)) return;
+  if (!(in.opcode->flags & writes_scc)) return;
   w.scc_undefined = undefined && (value & ~undefined) == 0;
 }
 
@@ -79,17 +79,17 @@ struct Types<R (C::*)(A, B, bool&) const> {
   using Result = R;
   using First = A;
   using Second = B;
-  static constexpr int kSources = 2;
+  static constexpr int source_count = 2;
 };
 template <class C, class R, class A>
 struct Types<R (C::*)(A, bool&) const> {
   using Result = R;
   using First = A;
   using Second = A;
-  static constexpr int kSources = 1;
+  static constexpr int source_count = 1;
 };
 
-template <class F, Spread kSpread>
+template <class F, Spread spread_kind>
 void run_scalar(Wave& w, const Instruction& in) {
   using S = Types<F>;
   using A = typename S::First;
@@ -100,7 +100,7 @@ void run_scalar(Wave& w, const Instruction& in) {
   bool scc = w.scc;
   R r;
   B b{};
-  if constexpr (S::kSources == 2) {
+  if constexpr (S::source_count == 2) {
     b = read<B>(w, in.src(1));
     r = F{}(a, b, scc);
   } else {
@@ -109,26 +109,26 @@ void run_scalar(Wave& w, const Instruction& in) {
   bool dirty = false;
   U undefined = 0;
   if (w.track) {
-    dirty = any_undefined_scalar(w, in) || ((in.opcode->flags & kReadsScc) && w.scc_undefined);
+    dirty = any_undefined_scalar(w, in) || ((in.opcode->flags & reads_scc) && w.scc_undefined);
     if (dirty) {
       const auto ua = read_undefined<A>(w, in.src(0));
       std::make_unsigned_t<B> ub = 0;
-      if constexpr (S::kSources == 2) ub = read_undefined<B>(w, in.src(1));
-      const bool carry = (in.opcode->flags & kReadsScc) && w.scc_undefined;
-      if constexpr (S::kSources == 1 && kSpread == Spread::xor_) {
+      if constexpr (S::source_count == 2) ub = read_undefined<B>(w, in.src(1));
+      const bool carry = (in.opcode->flags & reads_scc) && w.scc_undefined;
+      if constexpr (S::source_count == 1 && spread_kind == Spread::xor_) {
         undefined = static_cast<U>(ua);
-      } else if constexpr (kSpread == Spread::shift) {
+      } else if constexpr (spread_kind == Spread::shift) {
         bool ignored = false;
         undefined = ub ? ~U{0} : static_cast<U>(F{}(static_cast<A>(ua), b, ignored));
-      } else if constexpr (kSpread != Spread::all) {
-        undefined = spread<kSpread, U>(static_cast<U>(a), static_cast<U>(b), static_cast<U>(ua),
-                                       static_cast<U>(ub), 0);
+      } else if constexpr (spread_kind != Spread::all) {
+        undefined = spread<spread_kind, U>(static_cast<U>(a), static_cast<U>(b), static_cast<U>(ua),
+                                           static_cast<U>(ub), 0);
       } else {
         undefined = ua || ub || carry ? ~U{0} : U{0};
       }
     }
   }
-  if (in.opcode->flags & kWritesScc) w.scc = scc;
+  if (in.opcode->flags & writes_scc) w.scc = scc;
   write<R>(w, in.dst(), r);
   if (w.track) finish<U>(w, in, static_cast<U>(r), undefined);
 }
@@ -145,10 +145,10 @@ void run_scalar_compare(Wave& w, const Instruction& in) {
   if (w.track) w.scc_undefined = any_undefined_scalar(w, in);
 }
 
-template <Spread kSpread = Spread::all, class F>
-void add(std::string_view name, F, u16 flags = kWritesScc) {
+template <Spread spread_kind = Spread::all, class F>
+void add(std::string_view name, F, u16 flags = writes_scc) {
   using S = Types<F>;
-  Opcode opcode = handler_op(name, &run_scalar<F, kSpread>, Unit::salu, 1, flags);
+  Opcode opcode = handler_op(name, &run_scalar<F, spread_kind>, Unit::salu, 1, flags);
   opcode.src_type[0] = type_of<typename S::First>();
   opcode.src_type[1] = type_of<typename S::Second>();
   register_opcode(opcode);
@@ -157,7 +157,7 @@ void add(std::string_view name, F, u16 flags = kWritesScc) {
 template <class F>
 void add_compare(std::string_view name, F) {
   using S = Types<F>;
-  Opcode opcode = handler_op(name, &run_scalar_compare<F>, Unit::salu, 0, kWritesScc);
+  Opcode opcode = handler_op(name, &run_scalar_compare<F>, Unit::salu, 0, writes_scc);
   opcode.src_type[0] = type_of<typename S::First>();
   opcode.src_type[1] = type_of<typename S::Second>();
   register_opcode(opcode);

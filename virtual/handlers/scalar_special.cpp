@@ -16,11 +16,11 @@ void set_all_undefined(Wave& w, const Instruction& in, bool undefined) {
 // D = EXEC; EXEC = f(source, EXEC); SCC = EXEC != 0.
 enum class Save { and_, or_, xor_, andn1, andn2, orn1, orn2, nand, nor, xnor };
 
-template <Save kSave>
+template <Save save>
 void run_saveexec(Wave& w, const Instruction& in) {
   const u64 s = read_scalar64(w, in.src(0)), exec = w.exec();
   u64 r = 0;
-  switch (kSave) {
+  switch (save) {
     case Save::and_: r = s & exec; break;
     case Save::or_: r = s | exec; break;
     case Save::xor_: r = s ^ exec; break;
@@ -34,8 +34,8 @@ void run_saveexec(Wave& w, const Instruction& in) {
   }
   if (w.track) {
     // Lanes that are off stay off whatever the mask says, and the like.
-    const bool by_and = kSave == Save::and_ || kSave == Save::andn1 || kSave == Save::nand;
-    const bool by_or = kSave == Save::or_ || kSave == Save::orn1 || kSave == Save::nor;
+    const bool by_and = save == Save::and_ || save == Save::andn1 || save == Save::nand;
+    const bool by_or = save == Save::or_ || save == Save::orn1 || save == Save::nor;
     const u64 matters = by_and ? exec : by_or ? ~exec : ~u64{0};
     const u64 undefined = undefined_scalar64(w, in.src(0)) & matters;
     if (undefined) use_scalar(w, in, in.src(0).first, undefined, "EXEC");
@@ -48,12 +48,12 @@ void run_saveexec(Wave& w, const Instruction& in) {
 }
 
 // EXEC = f(source, EXEC), and D is the new one.
-template <bool kFirst>
+template <bool negate_source>
 void run_wrexec(Wave& w, const Instruction& in) {
   const u64 s = read_scalar64(w, in.src(0)), exec = w.exec();
-  const u64 r = kFirst ? ~s & exec : s & ~exec;
+  const u64 r = negate_source ? ~s & exec : s & ~exec;
   if (w.track) {
-    const u64 undefined = undefined_scalar64(w, in.src(0)) & (kFirst ? exec : ~exec);
+    const u64 undefined = undefined_scalar64(w, in.src(0)) & (negate_source ? exec : ~exec);
     if (undefined) use_scalar(w, in, in.src(0).first, undefined, "EXEC");
     set_all_undefined(w, in, false);
     w.scc_undefined = false;
@@ -65,7 +65,7 @@ void run_wrexec(Wave& w, const Instruction& in) {
 
 template <class T>
 void run_cmov(Wave& w, const Instruction& in) {
-  if (w.track && w.scc_undefined) use_scalar(w, in, kScc, 1, "a conditional move");
+  if (w.track && w.scc_undefined) use_scalar(w, in, scc_register, 1, "a conditional move");
   if (!w.scc) return;
   if constexpr (sizeof(T) == 8) {
     write_scalar64(w, in.dst(), read_scalar64(w, in.src(0)));
@@ -77,20 +77,20 @@ void run_cmov(Wave& w, const Instruction& in) {
 }
 
 void run_cmovk(Wave& w, const Instruction& in) {
-  if (w.track && w.scc_undefined) use_scalar(w, in, kScc, 1, "a conditional move");
+  if (w.track && w.scc_undefined) use_scalar(w, in, scc_register, 1, "a conditional move");
   if (!w.scc) return;
   write_scalar(w, in.dst(), static_cast<u32>(i32{static_cast<i16>(in.src(0).value)}));
   set_all_undefined(w, in, false);
 }
 
 // SOPK with the destination as first source.
-template <bool kMultiply>
+template <bool multiply>
 void run_addk(Wave& w, const Instruction& in) {
   const u32 a = read_scalar(w, in.dst());
   const u32 b = static_cast<u32>(i32{static_cast<i16>(in.src(0).value)});
-  const u32 r = kMultiply ? a * b : a + b;
+  const u32 r = multiply ? a * b : a + b;
   const bool undefined = w.track && undefined_scalar(w, in.dst());
-  if (!kMultiply) {
+  if (!multiply) {
     w.scc = ~(a ^ b) & (a ^ r) & 1u << 31;
     w.scc_undefined = undefined;
   }
@@ -98,7 +98,7 @@ void run_addk(Wave& w, const Instruction& in) {
   set_all_undefined(w, in, undefined);
 }
 
-template <bool kSet, class T>
+template <bool set, class T>
 void run_bitset(Wave& w, const Instruction& in) {
   const u32 bit = read_scalar(w, in.src(0));
   if (w.track && undefined_scalar(w, in.src(0))) {
@@ -113,10 +113,10 @@ void run_bitset(Wave& w, const Instruction& in) {
   }
   if constexpr (sizeof(T) == 8) {
     const u64 mask = u64{1} << (bit & 63), old = read_scalar64(w, in.dst());
-    write_scalar64(w, in.dst(), kSet ? old | mask : old & ~mask);
+    write_scalar64(w, in.dst(), set ? old | mask : old & ~mask);
   } else {
     const u32 mask = 1u << (bit & 31), old = read_scalar(w, in.dst());
-    write_scalar(w, in.dst(), kSet ? old | mask : old & ~mask);
+    write_scalar(w, in.dst(), set ? old | mask : old & ~mask);
   }
 }
 
@@ -141,7 +141,7 @@ HardwareRegister decode(const Operand& operand) {
   return {bits & 63, bits >> 6 & 31, size == 32 ? ~0u : (1u << size) - 1};
 }
 
-constexpr u32 kModeRegister = 1;
+constexpr u32 mode_register = 1;
 
 // Denormals that are flushed take the slow path; other roundings are not implemented.
 void set_mode(Wave& w, const Instruction& in, u32 mode) {
@@ -156,13 +156,13 @@ void run_setreg(Wave& w, const Instruction& in) {
   if (w.track && undefined_scalar(w, in.operand[1])) {
     use_scalar(w, in, in.operand[1].first, ~0u, "a hardware register");
   }
-  if (r.id != kModeRegister) return;  // nothing else changes results here
+  if (r.id != mode_register) return;  // nothing else changes results here
   set_mode(w, in, (w.mode & ~(r.mask << r.offset)) | (value & r.mask) << r.offset);
 }
 
 u32 hardware_register(const Wave& w, u32 id) {
   switch (id) {
-    case kModeRegister: return w.mode;
+    case mode_register: return w.mode;
     case 4: return w.index;  // HW_ID: the wave; everything else is 0
     case 6: return (w.group->state.lds_bytes / 512) << 12;
     default: return 0;
@@ -176,12 +176,13 @@ void run_getreg(Wave& w, const Instruction& in) {
 }
 
 // Relative registers: M0 is added to the number.
-template <bool kSource, class T>
+template <bool source, class T>
 void run_movrel(Wave& w, const Instruction& in) {
   Operand from = in.src(0), to = in.dst();
-  if (w.track && w.scalar_undefined[kM0]) use_scalar(w, in, kM0, ~0u, "a register number");
-  Operand& moved = kSource ? from : to;
-  const u32 first = moved.first + w.scalar[kM0];
+  if (w.track && w.scalar_undefined[m0_register])
+    use_scalar(w, in, m0_register, ~0u, "a register number");
+  Operand& moved = source ? from : to;
+  const u32 first = moved.first + w.scalar[m0_register];
   if (!moved.is_scalar() || first + sizeof(T) / 4 > 102) {
     unsupported(w, in, "relative register beyond the last");
   }
@@ -202,9 +203,9 @@ void run_gpr_index(Wave& w, const Instruction& in) {
   }
   const u32 index = read_scalar(w, in.operand[0]) & 0xff;
   const u32 mode = static_cast<u32>(in.operand[1].value) & 0xf;
-  w.scalar[kM0] = index | mode << 12;
-  w.scalar_undefined[kM0] = 0;
-  w.scalar_dirty[kM0 >> 6] &= ~(u64{1} << (kM0 & 63));
+  w.scalar[m0_register] = index | mode << 12;
+  w.scalar_undefined[m0_register] = 0;
+  w.scalar_dirty[m0_register >> 6] &= ~(u64{1} << (m0_register & 63));
   w.gpr_index = true;
   w.gpr_index_mode = mode;
   w.slow = true;
@@ -216,12 +217,12 @@ void run_gpr_index_off(Wave& w, const Instruction&) {
 }
 
 void run_gpr_index_idx(Wave& w, const Instruction& in) {
-  w.scalar[kM0] = (w.scalar[kM0] & ~0xffu) | (read_scalar(w, in.operand[0]) & 0xff);
+  w.scalar[m0_register] = (w.scalar[m0_register] & ~0xffu) | (read_scalar(w, in.operand[0]) & 0xff);
 }
 
 void run_gpr_index_mode(Wave& w, const Instruction& in) {
   w.gpr_index_mode = static_cast<u32>(in.operand[0].value) & 0xf;
-  w.scalar[kM0] = (w.scalar[kM0] & ~0xf000u) | w.gpr_index_mode << 12;
+  w.scalar[m0_register] = (w.scalar[m0_register] & ~0xf000u) | w.gpr_index_mode << 12;
 }
 
 }  // namespace
@@ -231,29 +232,29 @@ void register_scalar_special() {
                       Type type = Type::b32) {
     register_opcode(handler_op(name, handler, Unit::salu, destinations, flags, type));
   };
-  constexpr u16 kSaves = kWritesScc | kWritesExec;
-  add("s_and_saveexec_b64", &run_saveexec<Save::and_>, 1, kSaves, Type::b64);
-  add("s_or_saveexec_b64", &run_saveexec<Save::or_>, 1, kSaves, Type::b64);
-  add("s_xor_saveexec_b64", &run_saveexec<Save::xor_>, 1, kSaves, Type::b64);
-  add("s_andn1_saveexec_b64", &run_saveexec<Save::andn1>, 1, kSaves, Type::b64);
-  add("s_andn2_saveexec_b64", &run_saveexec<Save::andn2>, 1, kSaves, Type::b64);
-  add("s_orn1_saveexec_b64", &run_saveexec<Save::orn1>, 1, kSaves, Type::b64);
-  add("s_orn2_saveexec_b64", &run_saveexec<Save::orn2>, 1, kSaves, Type::b64);
-  add("s_nand_saveexec_b64", &run_saveexec<Save::nand>, 1, kSaves, Type::b64);
-  add("s_nor_saveexec_b64", &run_saveexec<Save::nor>, 1, kSaves, Type::b64);
-  add("s_xnor_saveexec_b64", &run_saveexec<Save::xnor>, 1, kSaves, Type::b64);
-  add("s_andn1_wrexec_b64", &run_wrexec<true>, 1, kSaves, Type::b64);
-  add("s_andn2_wrexec_b64", &run_wrexec<false>, 1, kSaves, Type::b64);
-  add("s_cmov_b32", &run_cmov<u32>, 1, kReadsScc | kReadsDst);
-  add("s_cmov_b64", &run_cmov<u64>, 1, kReadsScc | kReadsDst, Type::b64);
-  add("s_cmovk_i32", &run_cmovk, 1, kReadsScc | kReadsDst);
-  add("s_addk_i32", &run_addk<false>, 1, kWritesScc | kReadsDst);
-  add("s_mulk_i32", &run_addk<true>, 1, kReadsDst);
-  add("s_bitset0_b32", &run_bitset<false, u32>, 1, kReadsDst);
-  add("s_bitset1_b32", &run_bitset<true, u32>, 1, kReadsDst);
-  add("s_bitset0_b64", &run_bitset<false, u64>, 1, kReadsDst);
-  add("s_bitset1_b64", &run_bitset<true, u64>, 1, kReadsDst);
-  add("s_wqm_b64", &run_wqm, 1, kWritesScc, Type::b64);
+  constexpr u16 saves = writes_scc | writes_exec;
+  add("s_and_saveexec_b64", &run_saveexec<Save::and_>, 1, saves, Type::b64);
+  add("s_or_saveexec_b64", &run_saveexec<Save::or_>, 1, saves, Type::b64);
+  add("s_xor_saveexec_b64", &run_saveexec<Save::xor_>, 1, saves, Type::b64);
+  add("s_andn1_saveexec_b64", &run_saveexec<Save::andn1>, 1, saves, Type::b64);
+  add("s_andn2_saveexec_b64", &run_saveexec<Save::andn2>, 1, saves, Type::b64);
+  add("s_orn1_saveexec_b64", &run_saveexec<Save::orn1>, 1, saves, Type::b64);
+  add("s_orn2_saveexec_b64", &run_saveexec<Save::orn2>, 1, saves, Type::b64);
+  add("s_nand_saveexec_b64", &run_saveexec<Save::nand>, 1, saves, Type::b64);
+  add("s_nor_saveexec_b64", &run_saveexec<Save::nor>, 1, saves, Type::b64);
+  add("s_xnor_saveexec_b64", &run_saveexec<Save::xnor>, 1, saves, Type::b64);
+  add("s_andn1_wrexec_b64", &run_wrexec<true>, 1, saves, Type::b64);
+  add("s_andn2_wrexec_b64", &run_wrexec<false>, 1, saves, Type::b64);
+  add("s_cmov_b32", &run_cmov<u32>, 1, reads_scc | reads_dst);
+  add("s_cmov_b64", &run_cmov<u64>, 1, reads_scc | reads_dst, Type::b64);
+  add("s_cmovk_i32", &run_cmovk, 1, reads_scc | reads_dst);
+  add("s_addk_i32", &run_addk<false>, 1, writes_scc | reads_dst);
+  add("s_mulk_i32", &run_addk<true>, 1, reads_dst);
+  add("s_bitset0_b32", &run_bitset<false, u32>, 1, reads_dst);
+  add("s_bitset1_b32", &run_bitset<true, u32>, 1, reads_dst);
+  add("s_bitset0_b64", &run_bitset<false, u64>, 1, reads_dst);
+  add("s_bitset1_b64", &run_bitset<true, u64>, 1, reads_dst);
+  add("s_wqm_b64", &run_wqm, 1, writes_scc, Type::b64);
   add("s_setreg_b32", &run_setreg, 0, 0);
   add("s_setreg_imm32_b32", &run_setreg, 0, 0);
   add("s_getreg_b32", &run_getreg, 1, 0);

@@ -6,9 +6,9 @@ namespace {
 
 u32 special_scalar(const Wave& w, u32 first) {
   switch (first) {
-    case kVccZero: return w.scalar64(kVcc) == 0;
-    case kExecZero: return w.exec() == 0;
-    case kScc: return w.scc;
+    case vccz_register: return w.scalar64(vcc_register) == 0;
+    case execz_register: return w.exec() == 0;
+    case scc_register: return w.scc;
     default: return w.scalar[first];
   }
 }
@@ -33,20 +33,20 @@ u64 read_scalar64(const Wave& w, const Operand& operand) {
 void write_scalar(Wave& w, const Operand& operand, u32 value) {
   if (operand.kind != Operand::Kind::scalar) return;  // null
   w.scalar[operand.first] = value;
-  if (operand.first >= kExec) w.set_exec(w.scalar64(kExec));
+  if (operand.first >= exec_register) w.set_exec(w.scalar64(exec_register));
 }
 
 void write_scalar64(Wave& w, const Operand& operand, u64 value) {
   if (operand.kind != Operand::Kind::scalar) return;
   w.scalar[operand.first] = static_cast<u32>(value);
   w.scalar[operand.first + 1] = static_cast<u32>(value >> 32);
-  if (operand.first == kExec) w.exec_mask = value;
+  if (operand.first == exec_register) w.exec_mask = value;
 }
 
 u32 undefined_scalar(const Wave& w, const Operand& operand) {
   if (operand.kind != Operand::Kind::scalar) return 0;
   if (operand.first < 128) return w.scalar_undefined[operand.first];
-  return operand.first == kScc && w.scc_undefined;
+  return operand.first == scc_register && w.scc_undefined;
 }
 
 u64 undefined_scalar64(const Wave& w, const Operand& operand) {

@@ -131,7 +131,7 @@ void shadow_alignbyte(u32* d, const u32* const* s, const u32* const* u, const La
 
 void shadow_packed16(u32* d, const u32* const*, const u32* const* u, const LaneContext& c) {
   std::memset(d, 0, sizeof(Row));
-  const u32 count = c.in.sources + (c.in.opcode->flags & kReadsDst ? 1 : 0);
+  const u32 count = c.in.sources + (c.in.opcode->flags & reads_dst ? 1 : 0);
   for (u32 k = 0; k < count; ++k) {
     const u32 low = c.in.op_sel >> k & 1 ? 16 : 0, high = c.in.op_sel_hi >> k & 1 ? 16 : 0;
     for (u32 i = 0; i < 64; ++i) {
@@ -151,7 +151,7 @@ void shadow_low16(u32* d, const u32* const*, const u32* const* u, const LaneCont
 void shadow_words(u32* d, const u32* const*, const u32* const* u, const LaneContext& c) {
   const u32 words = c.in.opcode->dst_words;
   std::memset(d, 0, words * sizeof(Row));
-  const u32 count = c.in.sources + (c.in.opcode->flags & kReadsDst ? 1 : 0);
+  const u32 count = c.in.sources + (c.in.opcode->flags & reads_dst ? 1 : 0);
   for (u32 k = 0; k < count; ++k) {
     const u32 low = c.in.op_sel >> k & 1 ? 64 : 0, high = c.in.op_sel_hi >> k & 1 ? 64 : 0;
     for (u32 i = 0; i < 64; ++i) {

@@ -25,7 +25,7 @@ std::string_view keep_name(const char* prefix, const char* op, const char* type)
 template <class F>
 void register_compare(const char* op, const char* type, F f) {
   register_opcode(compare_op(keep_name("v_cmp_", op, type), f));
-  register_opcode(compare_op(keep_name("v_cmpx_", op, type), f, kWritesExec));
+  register_opcode(compare_op(keep_name("v_cmpx_", op, type), f, writes_exec));
 }
 
 template <class T>
@@ -62,15 +62,15 @@ void register_float_compares(const char* type) {
 
 // "CDNA3 ISA", V_CMP_CLASS: bits 0 signaling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4 -denormal, 5
 // -0, 6 +0, 7 +denormal, 8 +normal, 9 +inf.
-template <u32 kExponentBits, u32 kMantissaBits, class Word>
+template <u32 exponent_bits, u32 mantissa_bits, class Word>
 bool is_class(Word bits, u32 classes) {
-  const Word mantissa = bits & ((Word{1} << kMantissaBits) - 1);
-  const u32 exponent = static_cast<u32>(bits >> kMantissaBits) & ((1u << kExponentBits) - 1);
-  const bool negative = bits >> (kExponentBits + kMantissaBits) & 1;
+  const Word mantissa = bits & ((Word{1} << mantissa_bits) - 1);
+  const u32 exponent = static_cast<u32>(bits >> mantissa_bits) & ((1u << exponent_bits) - 1);
+  const bool negative = bits >> (exponent_bits + mantissa_bits) & 1;
   u32 index;
-  if (exponent == (1u << kExponentBits) - 1) {
+  if (exponent == (1u << exponent_bits) - 1) {
     if (mantissa)
-      index = mantissa >> (kMantissaBits - 1) & 1 ? 1 : 0;
+      index = mantissa >> (mantissa_bits - 1) & 1 ? 1 : 0;
     else
       index = negative ? 2 : 9;
   } else if (exponent) {
@@ -175,25 +175,25 @@ void run_select(Wave& w, const Instruction& in) {
 
 enum class Carry { add, sub, subrev };
 
-template <Carry kCarry, bool kIn>
+template <Carry operation, bool has_carry_in>
 void run_carry(Wave& w, const Instruction& in) {
   Sources s;
   s.dirty = any_undefined(w, in);
   load_sources(w, in, s);
-  const u64 carry_in = kIn ? read_scalar64(w, in.src(2)) : 0;
-  const u32* a = s.row[kCarry == Carry::subrev ? 1 : 0];
-  const u32* b = s.row[kCarry == Carry::subrev ? 0 : 1];
+  const u64 carry_in = has_carry_in ? read_scalar64(w, in.src(2)) : 0;
+  const u32* a = s.row[operation == Carry::subrev ? 1 : 0];
+  const u32* b = s.row[operation == Carry::subrev ? 0 : 1];
   Row result, undefined;
   u64 carry = 0;
   for (u32 i = 0; i < 64; ++i) {
     const u64 in_bit = carry_in >> i & 1;
-    const u64 sum = kCarry == Carry::add ? u64{a[i]} + b[i] + in_bit : u64{a[i]} - b[i] - in_bit;
+    const u64 sum = operation == Carry::add ? u64{a[i]} + b[i] + in_bit : u64{a[i]} - b[i] - in_bit;
     result.lane[i] = static_cast<u32>(sum);
     carry |= (sum >> 32 & 1) << i;
-    if (in.clamp && (sum >> 32 & 1)) result.lane[i] = kCarry == Carry::add ? ~0u : 0;
+    if (in.clamp && (sum >> 32 & 1)) result.lane[i] = operation == Carry::add ? ~0u : 0;
   }
   if (s.dirty) {
-    const u64 unknown = kIn ? undefined_scalar64(w, in.src(2)) : 0;
+    const u64 unknown = has_carry_in ? undefined_scalar64(w, in.src(2)) : 0;
     for (u32 i = 0; i < 64; ++i) {
       const bool bad = s.undefined[0][i] || s.undefined[1][i] || (unknown >> i & 1);
       undefined.lane[i] = bad ? ~0u : 0;
@@ -208,7 +208,7 @@ void run_carry(Wave& w, const Instruction& in) {
   store_result(w, in, in.dst(), 1, &result, s.dirty ? undefined.lane : nullptr, s.mask);
 }
 
-template <bool kSigned>
+template <bool is_signed>
 void run_mad64(Wave& w, const Instruction& in) {
   Sources s;
   s.dirty = any_undefined(w, in);
@@ -217,7 +217,7 @@ void run_mad64(Wave& w, const Instruction& in) {
   u64 carry = 0;
   for (u32 i = 0; i < 64; ++i) {
     const u64 product =
-        kSigned
+        is_signed
             ? static_cast<u64>(i64{static_cast<i32>(s.row[0][i])} * static_cast<i32>(s.row[1][i]))
             : u64{s.row[0][i]} * s.row[1][i];
     const u64 addend = s.row[2][i] | u64{s.row[2][64 + i]} << 32;
@@ -225,9 +225,9 @@ void run_mad64(Wave& w, const Instruction& in) {
     result[0].lane[i] = static_cast<u32>(sum);
     result[1].lane[i] = static_cast<u32>(sum >> 32);
     i64 unused;
-    const bool over = kSigned ? __builtin_add_overflow(static_cast<i64>(product),
-                                                       static_cast<i64>(addend), &unused)
-                              : sum < product;
+    const bool over = is_signed ? __builtin_add_overflow(static_cast<i64>(product),
+                                                         static_cast<i64>(addend), &unused)
+                                : sum < product;
     carry |= u64{over} << i;
   }
   if (s.dirty) {

@@ -7,10 +7,10 @@
 namespace instinct::INSTINCT_LEVEL {
 namespace {
 
-constexpr u8 kGfx950 = 2;
+constexpr u8 gfx950_bit = 2;
 
 Opcode on_gfx950(Opcode opcode) {
-  opcode.targets = kGfx950;
+  opcode.targets = gfx950_bit;
   return opcode;
 }
 
@@ -21,14 +21,14 @@ void shadow_pair(u32* d, const u32* const*, const u32* const* u, const LaneConte
 void shadow_pack(u32* d, const u32* const*, const u32* const* u, const LaneContext&) {
   for (u32 i = 0; i < 64; ++i) d[i] = (u[0][i] & 0xffff) | u[1][i] << 16;
 }
-template <u32 kByte>
+template <u32 byte>
 void shadow_ubyte(u32* d, const u32* const*, const u32* const* u, const LaneContext&) {
-  for (u32 i = 0; i < 64; ++i) d[i] = u[0][i] >> 8 * kByte & 0xff ? ~0u : 0;
+  for (u32 i = 0; i < 64; ++i) d[i] = u[0][i] >> 8 * byte & 0xff ? ~0u : 0;
 }
 
-template <u32 kByte>
+template <u32 byte>
 Opcode ubyte(std::string_view name) {
-  return vector_op(name, [](u32 a) { return v_cvt_f32_ubyte(a, kByte); }, 0, shadow_ubyte<kByte>);
+  return vector_op(name, [](u32 a) { return v_cvt_f32_ubyte(a, byte); }, 0, shadow_ubyte<byte>);
 }
 
 void register_numbers() {

@@ -42,7 +42,7 @@ void register_f32() {
                           [](float a, float b, float c) { return v_minimum3_f32(a, b, c); })),
       vector_op("v_fma_f32", [](float a, float b, float c) { return fma(a, b, c); }),
       vector_op(
-          "v_fmac_f32", [](float a, float b, float c) { return fma(a, b, c); }, kReadsDst),
+          "v_fmac_f32", [](float a, float b, float c) { return fma(a, b, c); }, reads_dst),
       // The constant is printed where it stands: v_fmamk d, a, k, b; v_fmaak d, a, b, k.
       vector_op("v_fmamk_f32", [](float a, float k, float b) { return fma(a, k, b); }),
       vector_op("v_fmaak_f32", [](float a, float b, float k) { return fma(a, b, k); }),
@@ -79,7 +79,7 @@ void register_f64() {
       vector_op("v_min_f64", [](double a, double b) { return v_min_f64(a, b); }),
       vector_op("v_fma_f64", [](double a, double b, double c) { return fma(a, b, c); }),
       vector_op(
-          "v_fmac_f64", [](double a, double b, double c) { return fma(a, b, c); }, kReadsDst),
+          "v_fmac_f64", [](double a, double b, double c) { return fma(a, b, c); }, reads_dst),
       vector_op("v_floor_f64", [](double a) { return std::floor(a); }),
       vector_op("v_ceil_f64", [](double a) { return std::ceil(a); }),
       vector_op("v_trunc_f64", [](double a) { return std::trunc(a); }),
@@ -98,8 +98,8 @@ void run_div_scale(Wave& w, const Instruction& in) {
   Sources s;
   s.dirty = any_undefined(w, in);
   load_sources(w, in, s);
-  constexpr u32 kWords = sizeof(T) / 4;
-  Row result[kWords], undefined[kWords];
+  constexpr u32 word_count = sizeof(T) / 4;
+  Row result[word_count], undefined[word_count];
   u64 mask = 0;
   for (u32 i = 0; i < 64; ++i) {
     const Scaling<T> scaled =
@@ -107,13 +107,13 @@ void run_div_scale(Wave& w, const Instruction& in) {
     store<T>(result[0].lane, i, scaled.value);
     mask |= u64{scaled.flag} << i;
   }
-  if (s.dirty) spread(in, s, undefined[0].lane, kWords);
+  if (s.dirty) spread(in, s, undefined[0].lane, word_count);
   const u64 exec = w.exec();
   write_scalar64(w, in.operand[1], mask & exec);
   if (w.track) {
     set_undefined_scalar64(w, in.operand[1], s.dirty ? sign_mask(undefined[0].lane) & exec : 0);
   }
-  store_result(w, in, in.dst(), kWords, result, s.dirty ? undefined[0].lane : nullptr, s.mask);
+  store_result(w, in, in.dst(), word_count, result, s.dirty ? undefined[0].lane : nullptr, s.mask);
 }
 
 // v_div_fmas: fused multiply-add, scaled where VCC says so.
@@ -122,34 +122,35 @@ void run_div_fmas(Wave& w, const Instruction& in) {
   Sources s;
   s.dirty = any_undefined(w, in);
   load_sources(w, in, s);
-  constexpr u32 kWords = sizeof(T) / 4;
-  Row result[kWords], undefined[kWords];
-  const u64 vcc = w.scalar64(kVcc);
+  constexpr u32 word_count = sizeof(T) / 4;
+  Row result[word_count], undefined[word_count];
+  const u64 vcc = w.scalar64(vcc_register);
   for (u32 i = 0; i < 64; ++i) {
     const T value = div_fmas(load<T>(s.row[0], i), load<T>(s.row[1], i), load<T>(s.row[2], i),
                              (vcc >> i & 1) != 0);
     store<T>(result[0].lane, i, value);
   }
   if (s.dirty) {
-    spread(in, s, undefined[0].lane, kWords);
-    const u64 unknown = w.scalar_undefined[kVcc] | u64{w.scalar_undefined[kVcc + 1]} << 32;
-    for (u32 k = 0; k < kWords; ++k) {
+    spread(in, s, undefined[0].lane, word_count);
+    const u64 unknown = w.scalar_undefined[vcc_register] | u64{w.scalar_undefined[vcc_register + 1]}
+                                                               << 32;
+    for (u32 k = 0; k < word_count; ++k) {
       for (u32 i = 0; i < 64; ++i) undefined[k].lane[i] |= unknown >> i & 1 ? ~0u : 0;
     }
   }
-  store_result(w, in, in.dst(), kWords, result, s.dirty ? undefined[0].lane : nullptr, s.mask);
+  store_result(w, in, in.dst(), word_count, result, s.dirty ? undefined[0].lane : nullptr, s.mask);
 }
 
 template <class T>
 void register_division(std::string_view scale, std::string_view fmas) {
-  Opcode opcode = handler_op(scale, &run_div_scale<T>, Unit::valu, 2, kFloatResult, type_of<T>());
+  Opcode opcode = handler_op(scale, &run_div_scale<T>, Unit::valu, 2, float_result, type_of<T>());
   opcode.dst_words = sizeof(T) / 4;
   for (u8& words : opcode.src_words) words = sizeof(T) / 4;
   register_opcode(opcode);
   opcode.name = fmas;
   opcode.handler = &run_div_fmas<T>;
   opcode.destinations = 1;
-  opcode.flags |= kReadsVcc;
+  opcode.flags |= reads_vcc;
   register_opcode(opcode);
 }
 

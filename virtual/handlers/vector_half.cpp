@@ -39,24 +39,24 @@ void register_arithmetic() {
       binary("v_max_f16", [](u16 a, u16 b) { return v_max_f16(a, b); }),
       binary("v_min_f16", [](u16 a, u16 b) { return v_min_f16(a, b); }),
       ternary(
-          "v_fma_f16", [](u16 a, u16 b, u16 c) { return fma_f16(a, b, c); }, kKeepsHigh),
+          "v_fma_f16", [](u16 a, u16 b, u16 c) { return fma_f16(a, b, c); }, keeps_high),
       ternary("v_fma_legacy_f16", [](u16 a, u16 b, u16 c) { return fma_f16(a, b, c); }),
       ternary(
-          "v_mad_f16", [](u16 a, u16 b, u16 c) { return mad_f16(a, b, c); }, kKeepsHigh),
+          "v_mad_f16", [](u16 a, u16 b, u16 c) { return mad_f16(a, b, c); }, keeps_high),
       ternary("v_mad_legacy_f16", [](u16 a, u16 b, u16 c) { return mad_f16(a, b, c); }),
       ternary(
-          "v_mac_f16", [](u16 a, u16 b, u16 c) { return mad_f16(a, b, c); }, kReadsDst, nullptr),
+          "v_mac_f16", [](u16 a, u16 b, u16 c) { return mad_f16(a, b, c); }, reads_dst, nullptr),
       ternary("v_madak_f16", [](u16 a, u16 b, u16 k) { return mad_f16(a, b, k); }),
       ternary("v_madmk_f16", [](u16 a, u16 k, u16 b) { return mad_f16(a, k, b); }),
       ternary(
-          "v_max3_f16", [](u16 a, u16 b, u16 c) { return v_max3_f16(a, b, c); }, kKeepsHigh),
+          "v_max3_f16", [](u16 a, u16 b, u16 c) { return v_max3_f16(a, b, c); }, keeps_high),
       ternary(
-          "v_min3_f16", [](u16 a, u16 b, u16 c) { return v_min3_f16(a, b, c); }, kKeepsHigh),
+          "v_min3_f16", [](u16 a, u16 b, u16 c) { return v_min3_f16(a, b, c); }, keeps_high),
       ternary(
-          "v_med3_f16", [](u16 a, u16 b, u16 c) { return v_med3_f16(a, b, c); }, kKeepsHigh),
+          "v_med3_f16", [](u16 a, u16 b, u16 c) { return v_med3_f16(a, b, c); }, keeps_high),
       ternary(
           "v_div_fixup_f16", [](u16 a, u16 b, u16 c) { return v_div_fixup_f16(a, b, c); },
-          kKeepsHigh),
+          keeps_high),
       ternary("v_div_fixup_legacy_f16",
               [](u16 a, u16 b, u16 c) { return v_div_fixup_f16(a, b, c); }),
       vector_op(

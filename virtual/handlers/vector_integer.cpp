@@ -6,7 +6,7 @@
 namespace instinct::INSTINCT_LEVEL {
 namespace {
 
-constexpr u8 kGfx950 = 2;
+constexpr u8 gfx950_bit = 2;
 
 i32 signed24(u32 value) { return static_cast<i32>(value << 8) >> 8; }
 u32 unsigned24(u32 value) { return value & 0xffffff; }
@@ -28,58 +28,58 @@ u32 absolute_difference(u32 a, u32 b) { return a > b ? a - b : b - a; }
 
 // Adds and subtracts saturate if `clamp` is set ("CDNA3 ISA", VOP3A "CLMP").
 enum class Order { add, sub, subrev };
-template <Order kOrder, bool kSigned>
+template <Order order, bool is_signed>
 void add_lanes(u32* d, const u32* const* s, const LaneContext& c) {
-  const u32* a = s[kOrder == Order::subrev ? 1 : 0];
-  const u32* b = s[kOrder == Order::subrev ? 0 : 1];
-  const u32 flip = kOrder == Order::add ? 0 : ~0u;
+  const u32* a = s[order == Order::subrev ? 1 : 0];
+  const u32* b = s[order == Order::subrev ? 0 : 1];
+  const u32 flip = order == Order::add ? 0 : ~0u;
   if (!c.in.clamp) {
 #pragma GCC ivdep
     for (u32 i = 0; i < 64; ++i) d[i] = a[i] + (b[i] ^ flip) + (flip & 1);
     return;
   }
   for (u32 i = 0; i < 64; ++i) {
-    if (kSigned) {
+    if (is_signed) {
       const i64 x = static_cast<i32>(a[i]), y = static_cast<i32>(b[i]);
-      const i64 sum = kOrder == Order::add ? x + y : x - y;
+      const i64 sum = order == Order::add ? x + y : x - y;
       d[i] = static_cast<u32>(min_of<i64>(max_of<i64>(sum, INT32_MIN), INT32_MAX));
     } else {
       const i64 x = a[i], y = b[i];
-      const i64 sum = kOrder == Order::add ? x + y : x - y;
+      const i64 sum = order == Order::add ? x + y : x - y;
       d[i] = static_cast<u32>(min_of<i64>(max_of<i64>(sum, 0), UINT32_MAX));
     }
   }
 }
 
-template <Order kOrder, bool kSigned>
+template <Order order, bool is_signed>
 void add16_lanes(u32* d, const u32* const* s, const LaneContext& c) {
   for (u32 i = 0; i < 64; ++i) {
-    const u32 first = kOrder == Order::subrev ? s[1][i] : s[0][i];
-    const u32 second = kOrder == Order::subrev ? s[0][i] : s[1][i];
-    const i32 x = kSigned ? static_cast<i16>(first) : static_cast<i32>(first & 0xffff);
-    const i32 y = kSigned ? static_cast<i16>(second) : static_cast<i32>(second & 0xffff);
-    i32 sum = kOrder == Order::add ? x + y : x - y;
+    const u32 first = order == Order::subrev ? s[1][i] : s[0][i];
+    const u32 second = order == Order::subrev ? s[0][i] : s[1][i];
+    const i32 x = is_signed ? static_cast<i16>(first) : static_cast<i32>(first & 0xffff);
+    const i32 y = is_signed ? static_cast<i16>(second) : static_cast<i32>(second & 0xffff);
+    i32 sum = order == Order::add ? x + y : x - y;
     if (c.in.clamp) {
-      sum = min_of(max_of(sum, kSigned ? INT16_MIN : 0), kSigned ? INT16_MAX : UINT16_MAX);
+      sum = min_of(max_of(sum, is_signed ? INT16_MIN : 0), is_signed ? INT16_MAX : UINT16_MAX);
     }
     d[i] = static_cast<u32>(sum) & 0xffff;
   }
 }
 
-template <Order kOrder, bool kSigned>
+template <Order order, bool is_signed>
 Opcode add_op(std::string_view name) {
   Opcode opcode = vector_op(name, [](u32 a, u32 b) { return a + b; });
   opcode.kernel =
-      reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&add_lanes<kOrder, kSigned>));
+      reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&add_lanes<order, is_signed>));
   return opcode;
 }
 
-template <Order kOrder, bool kSigned>
+template <Order order, bool is_signed>
 Opcode add16_op(std::string_view name) {
   Opcode opcode =
       vector_op(name, [](u16 a, u16 b) { return static_cast<u16>(a + b); }, 0, shadow_low16);
   opcode.kernel =
-      reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&add16_lanes<kOrder, kSigned>));
+      reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&add16_lanes<order, is_signed>));
   return opcode;
 }
 
@@ -194,7 +194,7 @@ void register_bytes() {
   Opcode bitop3 =
       vector_op("v_bitop3_b32", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }, 0, shadow_bitop3);
   bitop3.kernel = reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&bitop3_lanes));
-  bitop3.targets = kGfx950;
+  bitop3.targets = gfx950_bit;
   register_all(
       bitop3,
       vector_op(
@@ -321,9 +321,9 @@ void register_halves() {
           shadow_low16),
       vector_op(
           "v_mad_u16", [](u16 a, u16 b, u16 c) { return static_cast<u16>(u32{a} * b + c); },
-          kKeepsHigh, shadow_low16),
+          keeps_high, shadow_low16),
       vector_op(
-          "v_mad_i16", [](i16 a, i16 b, i16 c) { return static_cast<i16>(a * b + c); }, kKeepsHigh,
+          "v_mad_i16", [](i16 a, i16 b, i16 c) { return static_cast<i16>(a * b + c); }, keeps_high,
           shadow_low16),
       vector_op(
           "v_mad_legacy_u16", [](u16 a, u16 b, u16 c) { return static_cast<u16>(u32{a} * b + c); },
@@ -332,22 +332,22 @@ void register_halves() {
           "v_mad_legacy_i16", [](i16 a, i16 b, i16 c) { return static_cast<i16>(a * b + c); }, 0,
           shadow_low16),
       vector_op(
-          "v_min3_u16", [](u16 a, u16 b, u16 c) { return min_of(min_of(a, b), c); }, kKeepsHigh,
+          "v_min3_u16", [](u16 a, u16 b, u16 c) { return min_of(min_of(a, b), c); }, keeps_high,
           shadow_low16),
       vector_op(
-          "v_max3_u16", [](u16 a, u16 b, u16 c) { return max_of(max_of(a, b), c); }, kKeepsHigh,
+          "v_max3_u16", [](u16 a, u16 b, u16 c) { return max_of(max_of(a, b), c); }, keeps_high,
           shadow_low16),
       vector_op(
-          "v_med3_u16", [](u16 a, u16 b, u16 c) { return median(a, b, c); }, kKeepsHigh,
+          "v_med3_u16", [](u16 a, u16 b, u16 c) { return median(a, b, c); }, keeps_high,
           shadow_low16),
       vector_op(
-          "v_min3_i16", [](i16 a, i16 b, i16 c) { return min_of(min_of(a, b), c); }, kKeepsHigh,
+          "v_min3_i16", [](i16 a, i16 b, i16 c) { return min_of(min_of(a, b), c); }, keeps_high,
           shadow_low16),
       vector_op(
-          "v_max3_i16", [](i16 a, i16 b, i16 c) { return max_of(max_of(a, b), c); }, kKeepsHigh,
+          "v_max3_i16", [](i16 a, i16 b, i16 c) { return max_of(max_of(a, b), c); }, keeps_high,
           shadow_low16),
       vector_op(
-          "v_med3_i16", [](i16 a, i16 b, i16 c) { return median(a, b, c); }, kKeepsHigh,
+          "v_med3_i16", [](i16 a, i16 b, i16 c) { return median(a, b, c); }, keeps_high,
           shadow_low16));
 }
 

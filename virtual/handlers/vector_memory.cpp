@@ -56,7 +56,7 @@ void add_load(std::string_view global, std::string_view flat, std::string_view s
 template <class S>
 void add_store(std::string_view global, std::string_view flat, std::string_view scratch) {
   for (const std::string_view name : {global, flat, scratch}) {
-    register_opcode(handler_op(name, &run_store<S>, Unit::vector_memory, 0, kStore));
+    register_opcode(handler_op(name, &run_store<S>, Unit::vector_memory, 0, is_store));
   }
 }
 
@@ -72,17 +72,17 @@ void register_vector_memory() {
   add_load<Shape<2>>("global_load_ushort", "flat_load_ushort", "scratch_load_ushort");
   add_load<Shape<2, true>>("global_load_sshort", "flat_load_sshort", "scratch_load_sshort");
   add_load<Shape<1, false, 1>>("global_load_ubyte_d16", "flat_load_ubyte_d16",
-                               "scratch_load_ubyte_d16", kReadsDst);
+                               "scratch_load_ubyte_d16", reads_dst);
   add_load<Shape<1, false, 2>>("global_load_ubyte_d16_hi", "flat_load_ubyte_d16_hi",
-                               "scratch_load_ubyte_d16_hi", kReadsDst);
+                               "scratch_load_ubyte_d16_hi", reads_dst);
   add_load<Shape<1, true, 1>>("global_load_sbyte_d16", "flat_load_sbyte_d16",
-                              "scratch_load_sbyte_d16", kReadsDst);
+                              "scratch_load_sbyte_d16", reads_dst);
   add_load<Shape<1, true, 2>>("global_load_sbyte_d16_hi", "flat_load_sbyte_d16_hi",
-                              "scratch_load_sbyte_d16_hi", kReadsDst);
+                              "scratch_load_sbyte_d16_hi", reads_dst);
   add_load<Shape<2, false, 1>>("global_load_short_d16", "flat_load_short_d16",
-                               "scratch_load_short_d16", kReadsDst);
+                               "scratch_load_short_d16", reads_dst);
   add_load<Shape<2, false, 2>>("global_load_short_d16_hi", "flat_load_short_d16_hi",
-                               "scratch_load_short_d16_hi", kReadsDst);
+                               "scratch_load_short_d16_hi", reads_dst);
   add_store<Shape<4>>("global_store_dword", "flat_store_dword", "scratch_store_dword");
   add_store<Shape<8>>("global_store_dwordx2", "flat_store_dwordx2", "scratch_store_dwordx2");
   add_store<Shape<12>>("global_store_dwordx3", "flat_store_dwordx3", "scratch_store_dwordx3");
@@ -96,7 +96,7 @@ void register_vector_memory() {
   const auto add_dma = [](std::string_view name, Handler handler, u8 targets = 3) {
     Opcode opcode = handler_op(name, handler, Unit::vector_memory, 0);
     opcode.targets = targets;
-    opcode.flags = kLdsDma;
+    opcode.flags = writes_lds;
     register_opcode(opcode);
   };
   add_dma("global_load_lds_dword", &run_load_lds<Shape<4>>);

@@ -7,7 +7,7 @@
 namespace instinct::INSTINCT_LEVEL {
 namespace {
 
-constexpr u8 kGfx950 = 2;
+constexpr u8 gfx950_bit = 2;
 
 PackedModifiers modifiers(const Instruction& in, u32 i, bool floats) {
   return {.select_low = (in.op_sel >> i & 1) != 0,
@@ -24,32 +24,32 @@ const u32* arranged(const LaneContext& c, u32 k, bool floats, const u32* s, u32*
   return d;
 }
 
-template <class F, u32 kSources, bool kFloats>
+template <class F, u32 source_count, bool are_floats>
 void packed_lanes(u32* d, const u32* const* s, const LaneContext& c) {
-  Row scratch[kSources];
+  Row scratch[source_count];
   const u32* a[3] = {};
-  for (u32 k = 0; k < kSources; ++k) a[k] = arranged(c, k, kFloats, s[k], scratch[k].lane);
+  for (u32 k = 0; k < source_count; ++k) a[k] = arranged(c, k, are_floats, s[k], scratch[k].lane);
 #pragma GCC ivdep
   for (u32 i = 0; i < 64; ++i) {
-    if constexpr (kSources == 2)
+    if constexpr (source_count == 2)
       d[i] = F{}(a[0][i], a[1][i], c.in.clamp);
     else
       d[i] = F{}(a[0][i], a[1][i], a[2][i], c.in.clamp);
   }
-  if (!kFloats || !c.in.clamp) return;
+  if (!are_floats || !c.in.clamp) return;
   for (u32 i = 0; i < 64; ++i) {
     d[i] = pack_halves(clamp_f16(low_half(d[i])), clamp_f16(high_half(d[i])));
   }
 }
 
 // f(words..., clamp)
-template <u32 kSources, bool kFloats, class F>
+template <u32 source_count, bool are_floats, class F>
 void add(std::string_view name, F, u8 targets = 3, u16 flags = 0) {
-  Opcode opcode =
-      handler_op(name, &run_lanes, Unit::valu, 1, kPacked | flags | (kFloats ? kFloatResult : 0),
-                 kFloats ? Type::f16 : Type::b32);
-  opcode.kernel =
-      reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&packed_lanes<F, kSources, kFloats>));
+  Opcode opcode = handler_op(name, &run_lanes, Unit::valu, 1,
+                             is_packed | flags | (are_floats ? float_result : 0),
+                             are_floats ? Type::f16 : Type::b32);
+  opcode.kernel = reinterpret_cast<void (*)()>(
+      static_cast<LaneKernel>(&packed_lanes<F, source_count, are_floats>));
   opcode.shadow = shadow_packed16;
   opcode.targets = targets;
   register_opcode(opcode);
@@ -63,13 +63,13 @@ void register_packed_halves() {
   add<3, true>("v_pk_fma_f16", [](u32 a, u32 b, u32 c, bool) { return v_pk_fma_f16(a, b, c); });
   add<3, true>(
       "v_pk_fmac_f16", [](u32 a, u32 b, u32 c, bool) { return v_pk_fma_f16(a, b, c); }, 3,
-      kReadsDst);
+      reads_dst);
   add<3, true>(
       "v_pk_minimum3_f16", [](u32 a, u32 b, u32 c, bool) { return v_pk_minimum3_f16(a, b, c); },
-      kGfx950);
+      gfx950_bit);
   add<3, true>(
       "v_pk_maximum3_f16", [](u32 a, u32 b, u32 c, bool) { return v_pk_maximum3_f16(a, b, c); },
-      kGfx950);
+      gfx950_bit);
 }
 
 void register_packed_integers() {
@@ -92,12 +92,12 @@ void register_packed_integers() {
 }
 
 // v_pk_*_f32: op_sel chooses the word that feeds the low result, op_sel_hi that of the high one.
-template <class F, u32 kSources>
+template <class F, u32 source_count>
 void packed_words(u32* d, const u32* const* s, const LaneContext& c) {
   for (u32 half = 0; half < 2; ++half) {
     const u32* a[3] = {};
     u32 flip[3] = {};
-    for (u32 k = 0; k < kSources; ++k) {
+    for (u32 k = 0; k < source_count; ++k) {
       const u32 select = half ? c.in.op_sel_hi : c.in.op_sel;
       const u32 negate = half ? c.in.neg_hi : c.in.neg_lo;
       a[k] = s[k] + (select >> k & 1 ? 64 : 0);
@@ -106,7 +106,7 @@ void packed_words(u32* d, const u32* const* s, const LaneContext& c) {
 #pragma GCC ivdep
     for (u32 i = 0; i < 64; ++i) {
       const float x = float_of(a[0][i] ^ flip[0]), y = float_of(a[1][i] ^ flip[1]);
-      if constexpr (kSources == 2)
+      if constexpr (source_count == 2)
         d[64 * half + i] = bits_of(F{}(x, y));
       else
         d[64 * half + i] = bits_of(F{}(x, y, float_of(a[2][i] ^ flip[2])));
@@ -114,12 +114,13 @@ void packed_words(u32* d, const u32* const* s, const LaneContext& c) {
   }
 }
 
-template <u32 kSources, class F>
+template <u32 source_count, class F>
 void add_words(std::string_view name, F) {
-  Opcode opcode = handler_op(name, &run_lanes, Unit::valu, 1, kPacked | kFloatResult, Type::f32);
+  Opcode opcode = handler_op(name, &run_lanes, Unit::valu, 1, is_packed | float_result, Type::f32);
   opcode.dst_words = 2;
   for (u8& words : opcode.src_words) words = 2;
-  opcode.kernel = reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&packed_words<F, kSources>));
+  opcode.kernel =
+      reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&packed_words<F, source_count>));
   opcode.shadow = shadow_words;
   register_opcode(opcode);
 }
@@ -140,7 +141,7 @@ void register_packed_words() {
   add_words<2>("v_pk_mul_f32", [](float a, float b) { return a * b; });
   add_words<3>("v_pk_fma_f32", [](float a, float b, float c) { return __builtin_fmaf(a, b, c); });
   // Low word from source 0, high word from source 1, each chosen by op_sel.
-  Opcode mov = handler_op("v_pk_mov_b32", &run_lanes, Unit::valu, 1, kPacked);
+  Opcode mov = handler_op("v_pk_mov_b32", &run_lanes, Unit::valu, 1, is_packed);
   mov.dst_words = 2;
   for (u8& words : mov.src_words) words = 2;
   mov.kernel = reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&mov_words));
@@ -159,54 +160,54 @@ MixModifiers mix_modifiers(const Instruction& in, int k) {
 }
 
 enum class Mix { whole, low, high };
-template <Mix kMix>
+template <Mix mix>
 void mix_lanes(u32* d, const u32* const* s, const LaneContext& c) {
   const MixModifiers m[] = {mix_modifiers(c.in, 0), mix_modifiers(c.in, 1), mix_modifiers(c.in, 2)};
   for (u32 i = 0; i < 64; ++i) {
     const float x = mix_source(s[0][i], m[0]), y = mix_source(s[1][i], m[1]);
     const float z = mix_source(s[2][i], m[2]);
-    if constexpr (kMix == Mix::whole) {
+    if constexpr (mix == Mix::whole) {
       const float sum = v_fma_mix_f32(x, y, z);
       d[i] = bits_of(c.in.clamp ? clamp_f32(sum) : sum);
     } else {
       u16 half = fma_mix_f16(x, y, z);
       if (c.in.clamp) half = clamp_f16(half);
       const u32 old = s[3][i];
-      d[i] = kMix == Mix::low ? (old & 0xffff0000u) | half : (old & 0xffffu) | u32{half} << 16;
+      d[i] = mix == Mix::low ? (old & 0xffff0000u) | half : (old & 0xffffu) | u32{half} << 16;
     }
   }
 }
 
 void register_mixed() {
   const auto add_mix = [](std::string_view name, LaneKernel kernel, u16 flags) {
-    Opcode opcode = handler_op(name, &run_lanes, Unit::valu, 1, flags | kPacked, Type::f32);
+    Opcode opcode = handler_op(name, &run_lanes, Unit::valu, 1, flags | is_packed, Type::f32);
     opcode.kernel = reinterpret_cast<void (*)()>(kernel);
     opcode.mixed = true;
     register_opcode(opcode);
   };
   add_mix("v_fma_mix_f32", &mix_lanes<Mix::whole>, 0);
-  add_mix("v_fma_mixlo_f16", &mix_lanes<Mix::low>, kReadsDst);
-  add_mix("v_fma_mixhi_f16", &mix_lanes<Mix::high>, kReadsDst);
+  add_mix("v_fma_mixlo_f16", &mix_lanes<Mix::low>, reads_dst);
+  add_mix("v_fma_mixhi_f16", &mix_lanes<Mix::high>, reads_dst);
 }
 
 // Dot products: halves or bytes of a and b, summed onto c. As VOP2 (v_dot2c) c is the destination.
-template <class F, bool kFloat>
+template <class F, bool is_float>
 void dot_lanes(u32* d, const u32* const* s, const LaneContext& c) {
   Row scratch[2];
   const u32 *a = s[0], *b = s[1];
-  if (kFloat) {
+  if (is_float) {
     a = arranged(c, 0, true, a, scratch[0].lane);
     b = arranged(c, 1, true, b, scratch[1].lane);
   }
-  const u32 flip = kFloat && (c.in.neg_lo >> 2 & 1) ? 0x80000000u : 0;
+  const u32 flip = is_float && (c.in.neg_lo >> 2 & 1) ? 0x80000000u : 0;
   for (u32 i = 0; i < 64; ++i) d[i] = F{}(a[i], b[i], s[2][i] ^ flip, c.in.clamp);
 }
 
-template <bool kFloat, class F>
+template <bool is_float, class F>
 void add_dot(std::string_view name, F, u16 flags = 0, u8 targets = 3) {
-  Opcode opcode = handler_op(name, &run_lanes, Unit::valu, 1, kPacked | kDot | flags,
-                             kFloat ? Type::f32 : Type::b32);
-  opcode.kernel = reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&dot_lanes<F, kFloat>));
+  Opcode opcode = handler_op(name, &run_lanes, Unit::valu, 1, is_packed | is_dot | flags,
+                             is_float ? Type::f32 : Type::b32);
+  opcode.kernel = reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&dot_lanes<F, is_float>));
   opcode.targets = targets;
   register_opcode(opcode);
 }
@@ -217,24 +218,24 @@ void register_dots() {
     return bits_of(clamp ? clamp_f32(sum) : sum);
   };
   add_dot<true>("v_dot2_f32_f16", f16);
-  add_dot<true>("v_dot2c_f32_f16", f16, kReadsDst);
+  add_dot<true>("v_dot2c_f32_f16", f16, reads_dst);
   add_dot<true>(
       "v_dot2_f32_bf16",
       [](u32 a, u32 b, u32 c, bool) { return bits_of(v_dot2_f32_bf16(a, b, float_of(c))); }, 0,
-      kGfx950);
+      gfx950_bit);
   add_dot<true>(
       "v_dot2c_f32_bf16",
       [](u32 a, u32 b, u32 c, bool) { return bits_of(v_dot2c_f32_bf16(a, b, float_of(c))); },
-      kReadsDst, kGfx950);
+      reads_dst, gfx950_bit);
   constexpr auto i16 = [](u32 a, u32 b, u32 c, bool k) { return v_dot2_i32_i16(a, b, c, k); };
   constexpr auto i8 = [](u32 a, u32 b, u32 c, bool k) { return v_dot4_i32_i8(a, b, c, k); };
   constexpr auto i4 = [](u32 a, u32 b, u32 c, bool k) { return v_dot8_i32_i4(a, b, c, k); };
   add_dot<false>("v_dot2_i32_i16", i16);
-  add_dot<false>("v_dot2c_i32_i16", i16, kReadsDst);
+  add_dot<false>("v_dot2c_i32_i16", i16, reads_dst);
   add_dot<false>("v_dot4_i32_i8", i8);
-  add_dot<false>("v_dot4c_i32_i8", i8, kReadsDst);
+  add_dot<false>("v_dot4c_i32_i8", i8, reads_dst);
   add_dot<false>("v_dot8_i32_i4", i4);
-  add_dot<false>("v_dot8c_i32_i4", i4, kReadsDst);
+  add_dot<false>("v_dot8c_i32_i4", i4, reads_dst);
   add_dot<false>("v_dot2_u32_u16",
                  [](u32 a, u32 b, u32 c, bool k) { return v_dot2_u32_u16(a, b, c, k); });
   add_dot<false>("v_dot4_u32_u8",

@@ -1,4 +1,6 @@
 // Vector instructions that compilers seldom choose ("CDNA3 ISA", VOP1, VOP3A).
+#include <cmath>
+
 #include "virtual/handlers/define.h"
 #include "virtual/handlers/shadow.h"
 #include "virtual/semantics/convert.h"
@@ -8,7 +10,7 @@
 namespace instinct::INSTINCT_LEVEL {
 namespace {
 
-constexpr u8 kGfx950 = 2;
+constexpr u8 gfx950_bit = 2;
 
 u32 byte(u64 word, u32 i) { return static_cast<u32>(word >> 8 * i & 0xff); }
 
@@ -67,6 +69,31 @@ void bitop3_halves(u32* d, const u32* const* s, const LaneContext& c) {
   }
 }
 
+// The axis with the largest magnitude, a later one if two are equal ("CDNA3 ISA", V_CUBEID_F32).
+int major_axis(float x, float y, float z) {
+  x = std::fabs(x), y = std::fabs(y), z = std::fabs(z);
+  return z >= x && z >= y ? 2 : y >= x ? 1 : 0;
+}
+float major_value(float x, float y, float z) {
+  const int axis = major_axis(x, y, z);
+  return axis == 2 ? z : axis == 1 ? y : x;
+}
+float cube_face(float x, float y, float z) {
+  return static_cast<float>(2 * major_axis(x, y, z) + (major_value(x, y, z) < 0.0f));
+}
+float cube_s(float x, float y, float z) {
+  const bool negative = major_value(x, y, z) < 0.0f;
+  switch (major_axis(x, y, z)) {
+    case 2: return negative ? -x : x;
+    case 1: return x;
+    default: return negative ? z : -z;
+  }
+}
+float cube_t(float x, float y, float z) {
+  if (major_axis(x, y, z) != 1) return -y;
+  return y < 0.0f ? -z : z;
+}
+
 Opcode transcendental(Opcode opcode) {
   opcode.unit = Unit::transcendental;
   return opcode;
@@ -76,16 +103,21 @@ Opcode transcendental(Opcode opcode) {
 
 void register_vector_rare() {
   Opcode bitop3 = vector_op(
-      "v_bitop3_b16", [](u16 a, u16 b, u16 c) { return static_cast<u16>(a ^ b ^ c); }, kKeepsHigh,
+      "v_bitop3_b16", [](u16 a, u16 b, u16 c) { return static_cast<u16>(a ^ b ^ c); }, keeps_high,
       shadow_low16);
   bitop3.kernel = reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&bitop3_halves));
-  bitop3.targets = kGfx950;
+  bitop3.targets = gfx950_bit;
   register_all(
       bitop3,
       vector_op("v_mad_u32_u16",
                 [](u16 a, u16 b, u32 c) { return static_cast<u32>(u32{a} * b + c); }),
       vector_op("v_mad_i32_i16",
                 [](i16 a, i16 b, u32 c) { return static_cast<u32>(i32{a} * b) + c; }),
+      vector_op("v_cubeid_f32", [](float x, float y, float z) { return cube_face(x, y, z); }),
+      vector_op("v_cubesc_f32", [](float x, float y, float z) { return cube_s(x, y, z); }),
+      vector_op("v_cubetc_f32", [](float x, float y, float z) { return cube_t(x, y, z); }),
+      vector_op("v_cubema_f32",
+                [](float x, float y, float z) { return 2.0f * major_value(x, y, z); }),
       vector_op("v_trig_preop_f64", [](double a, u32 b) { return v_trig_preop_f64(a, b); }),
       transcendental(vector_op("v_exp_legacy_f32", [](float a) { return v_exp_f32(a); })),
       transcendental(vector_op("v_log_legacy_f32", [](float a) { return v_log_f32(a); })),
@@ -93,7 +125,7 @@ void register_vector_rare() {
       vector_op("v_mqsad_pk_u16_u8", [](u64 a, u32 b, u64 c) { return quad_sad(a, b, c, true); }),
       vector_op(
           "v_cvt_pkaccum_u8_f32",
-          [](float a, u32 b, u32 old) { return v_cvt_pk_u8_f32(a, b, old); }, kReadsDst));
+          [](float a, u32 b, u32 old) { return v_cvt_pk_u8_f32(a, b, old); }, reads_dst));
   Opcode mqsad = handler_op("v_mqsad_u32_u8", &run_mqsad_u32, Unit::valu);
   mqsad.dst_words = 4;
   register_opcode(mqsad);

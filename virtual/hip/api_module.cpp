@@ -81,6 +81,7 @@ hipError_t hipModuleUnload(hipModule_t module) {
     const auto removed = runtime.modules.remove(module);
     removed->device->null_stream()->run_all();
     for (const auto& stream : runtime.streams.all()) stream->run_all();
+    const std::lock_guard lock(removed->mutex);
     for (const auto& [name, function] : removed->functions) runtime.functions.remove(function);
     unload(*removed);
   });
@@ -91,6 +92,7 @@ hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module, con
     require(function && name, "function or name is null");
     Runtime& runtime = Runtime::get();
     const auto found = runtime.modules.find(module);
+    const std::lock_guard lock(found->mutex);
     for (const auto& [known, handle] : found->functions) {
       if (known == name) {
         *function = handle;
@@ -241,8 +243,8 @@ hipError_t hipModuleOccupancyMaxPotentialBlockSize(int* grid, int* block, hipFun
                               limit > 0 ? static_cast<u32>(limit) : found->kernel->max_threads);
     u32 best = 0;
     u32 best_threads = 0;
-    for (u32 threads = most / kWaveLanes * kWaveLanes; threads >= kWaveLanes;
-         threads -= kWaveLanes) {
+    for (u32 threads = most / wave_lanes * wave_lanes; threads >= wave_lanes;
+         threads -= wave_lanes) {
       const u32 resident = threads * static_cast<u32>(active_blocks(*found, threads, dynamic_lds));
       if (resident > best_threads) {
         best_threads = resident;

@@ -56,6 +56,7 @@ struct Function {
 struct Module {
   Device* device;
   std::shared_ptr<const CodeObject> object;
+  std::mutex mutex;  // of what follows
   std::vector<std::pair<std::string, hipFunction_t>> functions;
 };
 

@@ -5,9 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Callers may pass any integer: with a fixed type each is a value of the enumeration in C++ too.
+#ifdef __cplusplus
+#define WAVEFIRE_HIP_ENUM : int
+#else
+#define WAVEFIRE_HIP_ENUM
+#endif
+
 // NOLINTBEGIN(readability-identifier-naming, modernize-use-using): the names are HIP's.
 
-typedef enum hipError_t {
+typedef enum hipError_t WAVEFIRE_HIP_ENUM {
   hipSuccess = 0,
   hipErrorInvalidValue = 1,
   hipErrorOutOfMemory = 2,
@@ -56,12 +63,12 @@ typedef enum hipError_t {
   hipErrorUnknown = 999,
 } hipError_t;
 
-typedef enum hipDeviceAttribute_t {
+typedef enum hipDeviceAttribute_t WAVEFIRE_HIP_ENUM {
   hipDeviceAttributeEccEnabled = 0,
   hipDeviceAttributeAsyncEngineCount = 2,
   hipDeviceAttributeCanMapHostMemory = 3,
   hipDeviceAttributeCanUseHostPointerForRegisteredMem = 4,
-  hipDeviceAttributeClockRate = 5,  // kHz
+  hipDeviceAttributeClockRate = 5,  // hz
   hipDeviceAttributeComputeMode = 6,
   hipDeviceAttributeConcurrentKernels = 8,
   hipDeviceAttributeConcurrentManagedAccess = 9,
@@ -81,7 +88,7 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeMaxThreadsPerMultiProcessor = 57,
   hipDeviceAttributeMaxPitch = 58,
   hipDeviceAttributeMemoryBusWidth = 59,   // bits
-  hipDeviceAttributeMemoryClockRate = 60,  // kHz
+  hipDeviceAttributeMemoryClockRate = 60,  // hz
   hipDeviceAttributeComputeCapabilityMinor = 61,
   hipDeviceAttributeMultiprocessorCount = 63,
   hipDeviceAttributePageableMemoryAccess = 65,
@@ -103,7 +110,7 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeMemoryPoolsSupported = 88,
   hipDeviceAttributeVirtualMemoryManagementSupported = 89,
   hipDeviceAttributeHostRegisterSupported = 90,
-  hipDeviceAttributeClockInstructionRate = 10000,  // kHz
+  hipDeviceAttributeClockInstructionRate = 10000,  // hz
   hipDeviceAttributeMaxSharedMemoryPerMultiprocessor = 10002,
   hipDeviceAttributeIsLargeBar = 10011,
   hipDeviceAttributeAsicRevision = 10012,
@@ -111,7 +118,7 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeImageSupport = 10014,
   hipDeviceAttributePhysicalMultiProcessorCount = 10015,
   hipDeviceAttributeFineGrainSupport = 10016,
-  hipDeviceAttributeWallClockRate = 10017,  // kHz
+  hipDeviceAttributeWallClockRate = 10017,  // hz
 } hipDeviceAttribute_t;
 
 typedef struct hipUUID_t {
@@ -232,7 +239,7 @@ typedef struct hipDeviceProp_tR0600 {
 #define hipDeviceProp_t hipDeviceProp_tR0600
 #define hipGetDeviceProperties hipGetDevicePropertiesR0600
 
-typedef enum hipMemcpyKind {
+typedef enum hipMemcpyKind WAVEFIRE_HIP_ENUM {
   hipMemcpyHostToHost = 0,
   hipMemcpyHostToDevice = 1,
   hipMemcpyDeviceToHost = 2,
@@ -241,7 +248,7 @@ typedef enum hipMemcpyKind {
   hipMemcpyDeviceToDeviceNoCU = 1024,
 } hipMemcpyKind;
 
-typedef enum hipMemoryType {
+typedef enum hipMemoryType WAVEFIRE_HIP_ENUM {
   hipMemoryTypeUnregistered = 0,
   hipMemoryTypeHost = 1,
   hipMemoryTypeDevice = 2,
@@ -257,7 +264,7 @@ typedef struct hipPointerAttribute_t {
   unsigned allocationFlags;
 } hipPointerAttribute_t;
 
-typedef enum hipPointer_attribute {
+typedef enum hipPointer_attribute WAVEFIRE_HIP_ENUM {
   HIP_POINTER_ATTRIBUTE_CONTEXT = 1,
   HIP_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
   HIP_POINTER_ATTRIBUTE_DEVICE_POINTER = 3,
@@ -270,7 +277,7 @@ typedef enum hipPointer_attribute {
   HIP_POINTER_ATTRIBUTE_MAPPED = 13,
 } hipPointer_attribute;
 
-typedef enum hipMemoryAdvise {
+typedef enum hipMemoryAdvise WAVEFIRE_HIP_ENUM {
   hipMemAdviseSetReadMostly = 1,
   hipMemAdviseUnsetReadMostly = 2,
   hipMemAdviseSetPreferredLocation = 3,
@@ -294,12 +301,12 @@ typedef struct hipFuncAttributes {
   size_t sharedSizeBytes;
 } hipFuncAttributes;
 
-typedef enum hipFuncAttribute {
+typedef enum hipFuncAttribute WAVEFIRE_HIP_ENUM {
   hipFuncAttributeMaxDynamicSharedMemorySize = 8,
   hipFuncAttributePreferredSharedMemoryCarveout = 9,
 } hipFuncAttribute;
 
-typedef enum hipFunction_attribute {
+typedef enum hipFunction_attribute WAVEFIRE_HIP_ENUM {
   HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
   HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
   HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2,
@@ -312,7 +319,7 @@ typedef enum hipFunction_attribute {
   HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9,
 } hipFunction_attribute;
 
-typedef enum hipLimit_t {
+typedef enum hipLimit_t WAVEFIRE_HIP_ENUM {
   hipLimitStackSize = 0,
   hipLimitPrintfFifoSize = 1,
   hipLimitMallocHeapSize = 2,
@@ -354,19 +361,19 @@ typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t status, void*
 #define hipHostMallocDefault 0x0
 #define hipHostRegisterDefault 0x0
 
-typedef enum hipStreamCaptureMode {
+typedef enum hipStreamCaptureMode WAVEFIRE_HIP_ENUM {
   hipStreamCaptureModeGlobal = 0,
   hipStreamCaptureModeThreadLocal = 1,
   hipStreamCaptureModeRelaxed = 2,
 } hipStreamCaptureMode;
 
-typedef enum hipStreamCaptureStatus {
+typedef enum hipStreamCaptureStatus WAVEFIRE_HIP_ENUM {
   hipStreamCaptureStatusNone = 0,
   hipStreamCaptureStatusActive = 1,
   hipStreamCaptureStatusInvalidated = 2,
 } hipStreamCaptureStatus;
 
-typedef enum hipGraphNodeType {
+typedef enum hipGraphNodeType WAVEFIRE_HIP_ENUM {
   hipGraphNodeTypeKernel = 0,
   hipGraphNodeTypeMemcpy = 1,
   hipGraphNodeTypeMemset = 2,
@@ -379,7 +386,7 @@ typedef enum hipGraphNodeType {
   hipGraphNodeTypeMemFree = 11,
 } hipGraphNodeType;
 
-typedef enum hipGraphExecUpdateResult {
+typedef enum hipGraphExecUpdateResult WAVEFIRE_HIP_ENUM {
   hipGraphExecUpdateSuccess = 0,
   hipGraphExecUpdateError = 1,
   hipGraphExecUpdateErrorTopologyChanged = 2,

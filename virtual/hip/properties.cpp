@@ -102,7 +102,7 @@ int attribute(Device& device, hipDeviceAttribute_t attribute) {
     case hipDeviceAttributeMaxGridDimY:
     case hipDeviceAttributeMaxGridDimZ: return max_grid_yz;
     case hipDeviceAttributeMaxThreadsPerMultiProcessor:
-      return static_cast<int>(simds * max_waves_per_simd * kWaveLanes);
+      return static_cast<int>(simds * max_waves_per_simd * wave_lanes);
     case hipDeviceAttributeMaxPitch: return INT_MAX;
     case hipDeviceAttributeMemoryBusWidth: return memory_bus_bits;
     case hipDeviceAttributeMemoryClockRate: return model.memory_clock_khz;
@@ -111,14 +111,14 @@ int attribute(Device& device, hipDeviceAttribute_t attribute) {
     case hipDeviceAttributePciBusId: return device.ordinal() + 1;
     case hipDeviceAttributeMaxRegistersPerBlock: return registers_per_block;
     case hipDeviceAttributeMaxRegistersPerMultiprocessor:
-      return static_cast<int>(simds * registers_per_lane * kWaveLanes);
+      return static_cast<int>(simds * registers_per_lane * wave_lanes);
     case hipDeviceAttributeMaxSharedMemoryPerBlock:
     case hipDeviceAttributeSharedMemPerBlockOptin:
     case hipDeviceAttributeSharedMemPerMultiprocessor:
     case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor: return lds;
     case hipDeviceAttributeTotalConstantMemory:
     case hipDeviceAttributeTotalGlobalMem: return saturated(device.memory().capacity());
-    case hipDeviceAttributeWarpSize: return kWaveLanes;
+    case hipDeviceAttributeWarpSize: return wave_lanes;
     case hipDeviceAttributeClockInstructionRate:
     case hipDeviceAttributeWallClockRate: return wall_clock_khz;
     case hipDeviceAttributeAsicRevision: return 1;
@@ -141,7 +141,7 @@ void fill_properties(Device& device, hipDeviceProp_tR0600& properties) {
   properties.totalGlobalMem = device.memory().capacity();
   properties.sharedMemPerBlock = lds;
   properties.regsPerBlock = registers_per_block;
-  properties.warpSize = kWaveLanes;
+  properties.warpSize = wave_lanes;
   properties.memPitch = INT_MAX;
   properties.maxThreadsPerBlock = block_limit;
   std::fill_n(properties.maxThreadsDim, 3, block_limit);
@@ -183,7 +183,7 @@ void fill_properties(Device& device, hipDeviceProp_tR0600& properties) {
 int active_blocks(const Function& function, u32 block_threads, u64 dynamic_lds) {
   const KernelDescriptor& descriptor = function.kernel->descriptor;
   require(block_threads > 0 && block_threads <= block_limit, "a block has 1 to 1024 work items");
-  const u32 waves = (block_threads + kWaveLanes - 1) / kWaveLanes;
+  const u32 waves = (block_threads + wave_lanes - 1) / wave_lanes;
   const u32 waves_per_simd = std::min(max_waves_per_simd, registers_per_lane / descriptor.vgprs());
   u64 blocks = u64{waves_per_simd} * simds / waves;
   const u64 lds = descriptor.lds_bytes + dynamic_lds;

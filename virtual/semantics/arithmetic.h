@@ -13,11 +13,11 @@ namespace instinct::INSTINCT_LEVEL {
 // is then right (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums"). What is
 // smaller than 2^-126 becomes that: no f16, and nothing narrower, is as small.
 inline float to_odd(double value) {
-  constexpr u64 kLost = (u64{1} << 29) - 1;
+  constexpr u64 lost_bits = (u64{1} << 29) - 1;
   const u64 bits = bits_of(value), sign = bits & 0x8000000000000000u, size = bits ^ sign;
-  const u64 odd = (size & ~kLost) | ((size & kLost) + kLost) >> 29 << 29;
-  constexpr u64 kSmallest = static_cast<u64>(1023 - 126) << 52;
-  const u64 bounded = odd > kSmallest ? odd : kSmallest;
+  const u64 odd = (size & ~lost_bits) | ((size & lost_bits) + lost_bits) >> 29 << 29;
+  constexpr u64 smallest = static_cast<u64>(1023 - 126) << 52;
+  const u64 bounded = odd > smallest ? odd : smallest;
   return static_cast<float>(double_of(sign | (size == 0 ? 0 : bounded)));
 }
 template <class T>
@@ -25,13 +25,13 @@ struct FloatBits;
 template <>
 struct FloatBits<float> {
   using Bits = u32;
-  static constexpr u32 kQuiet = 0x400000u, kInfinity = 0x7f800000u, kSign = 0x80000000u;
+  static constexpr u32 quiet_bit = 0x400000u, infinity_bits = 0x7f800000u, sign_bit = 0x80000000u;
 };
 template <>
 struct FloatBits<double> {
   using Bits = u64;
-  static constexpr u64 kQuiet = 0x8000000000000u, kInfinity = 0x7ff0000000000000u,
-                       kSign = 0x8000000000000000u;
+  static constexpr u64 quiet_bit = 0x8000000000000u, infinity_bits = 0x7ff0000000000000u,
+                       sign_bit = 0x8000000000000000u;
 };
 
 // A sum, odd in its last place if rounding it lost something.
@@ -39,11 +39,11 @@ template <class T>
 inline T odd_sum(T sum, T lost) {
   using F = FloatBits<T>;
   using Bits = typename F::Bits;
-  constexpr int kSign = 8 * sizeof(T) - 1;
+  constexpr int sign_bit = 8 * sizeof(T) - 1;
   const Bits bits = bits_of(sum);
-  const bool apply = (lost != T{0}) & ((bits & F::kInfinity) != F::kInfinity);
+  const bool apply = (lost != T{0}) & ((bits & F::infinity_bits) != F::infinity_bits);
   // Of an even one, the next if the exact sum is farther from 0, else the one before.
-  const Bits step = 1 - 2 * ((bits_of(lost) ^ bits) >> kSign);
+  const Bits step = 1 - 2 * ((bits_of(lost) ^ bits) >> sign_bit);
   const Bits even = (bits & 1) - 1;  // as a mask
   return std::bit_cast<T>(bits + (pick(apply, step, Bits{0}) & even));
 }
@@ -67,24 +67,24 @@ inline u16 mad_f16(u16 a, u16 b, u16 c) { return add_f16(mul_f16(a, b), c); }
 // ---- Minimum and maximum ("CDNA3 ISA", V_MIN_F32, V_MAX_F32 and their kin) ----
 
 // The lesser; a number before a NaN; -0 before +0. In IEEE mode a signalling NaN wins, quietened.
-template <class T, bool kMaximum>
+template <class T, bool take_maximum>
 inline T select_number(T a, T b, bool ieee) {
   using F = FloatBits<T>;
   using Bits = typename F::Bits;
   const Bits x = bits_of(a), y = bits_of(b);
-  const Bits magnitude_x = x & ~F::kSign, magnitude_y = y & ~F::kSign;
-  const bool nan_a = magnitude_x > F::kInfinity, nan_b = magnitude_y > F::kInfinity;
-  const bool signalling_a = nan_a & ((x & F::kQuiet) == 0) & ieee;
-  const bool signalling_b = nan_b & ((y & F::kQuiet) == 0) & ieee;
+  const Bits magnitude_x = x & ~F::sign_bit, magnitude_y = y & ~F::sign_bit;
+  const bool nan_a = magnitude_x > F::infinity_bits, nan_b = magnitude_y > F::infinity_bits;
+  const bool signalling_a = nan_a & ((x & F::quiet_bit) == 0) & ieee;
+  const bool signalling_b = nan_b & ((y & F::quiet_bit) == 0) & ieee;
   const bool zeros = (magnitude_x | magnitude_y) == 0;
-  const Bits of_zeros = kMaximum ? x & y : x | y;
-  const bool take_a = kMaximum ? a > b : a < b;
+  const Bits of_zeros = take_maximum ? x & y : x | y;
+  const bool take_a = take_maximum ? a > b : a < b;
   Bits result = pick(take_a, x, y);
   result = pick(zeros, of_zeros, result);
   result = pick(nan_b, x, result);
   result = pick(nan_a, y, result);
-  result = pick(signalling_b, static_cast<Bits>(y | F::kQuiet), result);
-  result = pick(signalling_a, static_cast<Bits>(x | F::kQuiet), result);
+  result = pick(signalling_b, static_cast<Bits>(y | F::quiet_bit), result);
+  result = pick(signalling_a, static_cast<Bits>(x | F::quiet_bit), result);
   return std::bit_cast<T>(result);
 }
 
@@ -106,10 +106,10 @@ inline i32 order_f16(u16 x) {
   const i32 magnitude = x & 0x7fff;
   return (x & 0x8000) != 0 ? -magnitude - 1 : magnitude;  // -0 comes before +0
 }
-template <bool kMaximum>
+template <bool take_maximum>
 inline u16 select_number_f16(u16 a, u16 b, bool ieee) {
   const bool nan_a = is_nan_f16(a), nan_b = is_nan_f16(b);
-  const bool take_a = kMaximum ? order_f16(a) > order_f16(b) : order_f16(a) < order_f16(b);
+  const bool take_a = take_maximum ? order_f16(a) > order_f16(b) : order_f16(a) < order_f16(b);
   const u32 x = a, y = b;
   u32 result = pick(take_a, x, y);
   result = pick(nan_b, x, result);
@@ -156,9 +156,9 @@ inline u16 v_med3_f16(u16 a, u16 b, u16 c, bool ieee = true) {
 }
 
 // gfx950: IEEE 754-2019 minimum and maximum, where a NaN wins ("CDNA4 ISA", V_MINIMUM3_F32).
-template <bool kMaximum>
+template <bool take_maximum>
 inline float select_propagating(float a, float b) {
-  float result = kMaximum ? v_max_f32(a, b) : v_min_f32(a, b);
+  float result = take_maximum ? v_max_f32(a, b) : v_min_f32(a, b);
   result = is_nan(b) ? float_of(bits_of(b) | 0x400000u) : result;
   return is_nan(a) ? float_of(bits_of(a) | 0x400000u) : result;
 }
@@ -168,9 +168,9 @@ inline float v_minimum3_f32(float a, float b, float c) {
 inline float v_maximum3_f32(float a, float b, float c) {
   return select_propagating<true>(select_propagating<true>(a, b), c);
 }
-template <bool kMaximum>
+template <bool take_maximum>
 inline u16 select_propagating_f16(u16 a, u16 b) {
-  u32 result = kMaximum ? v_max_f16(a, b) : v_min_f16(a, b);
+  u32 result = take_maximum ? v_max_f16(a, b) : v_min_f16(a, b);
   result = is_nan_f16(b) ? b | 0x200u : result;
   return static_cast<u16>(is_nan_f16(a) ? a | 0x200u : result);
 }

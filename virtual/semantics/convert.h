@@ -9,14 +9,14 @@ namespace instinct::INSTINCT_LEVEL {
 // `x` to T, bounded; NaN to 0.
 template <class T, class F>
 inline T saturate(F x) {
-  constexpr F kLow = static_cast<F>(std::numeric_limits<T>::min());
+  constexpr F lowest = static_cast<F>(std::numeric_limits<T>::min());
   // One more than the largest, which is a power of two.
-  constexpr T kHalf = std::numeric_limits<T>::max() / 2 + 1;
-  constexpr F kEnd = static_cast<F>(kHalf) * F{2};
-  const F safe = x >= kLow && x < kEnd ? x : F{0};
+  constexpr T half = std::numeric_limits<T>::max() / 2 + 1;
+  constexpr F end = static_cast<F>(half) * F{2};
+  const F safe = x >= lowest && x < end ? x : F{0};
   T y = static_cast<T>(safe);
-  y = x >= kEnd ? std::numeric_limits<T>::max() : y;
-  return x < kLow ? std::numeric_limits<T>::min() : y;
+  y = x >= end ? std::numeric_limits<T>::max() : y;
+  return x < lowest ? std::numeric_limits<T>::min() : y;
 }
 
 inline i32 v_cvt_i32_f32(float x) { return saturate<i32>(x); }

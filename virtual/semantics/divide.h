@@ -12,24 +12,24 @@ struct Division;
 template <>
 struct Division<float> {
   using Bits = u32;
-  static constexpr int kMantissa = 23, kSpecial = 255, kBias = 127;
-  static constexpr int kLarge = 96;  // quotients from 2^96 on
-  static constexpr int kTiny = 23;   // numerators with exponent fields up to this
-  static constexpr int kScale = 64;
-  static constexpr int kUnderflow = -150;
+  static constexpr int mantissa_bits = 23, special_exponent = 255, bias = 127;
+  static constexpr int large = 96;  // quotients from 2^96 on
+  static constexpr int tiny = 23;   // numerators with exponent fields up to this
+  static constexpr int scale = 64;
+  static constexpr int underflow = -150;
 };
 template <>
 struct Division<double> {
   using Bits = u64;
-  static constexpr int kMantissa = 52, kSpecial = 2047, kBias = 1023;
-  static constexpr int kLarge = 768, kTiny = 53, kScale = 128;
-  static constexpr int kUnderflow = -1075;
+  static constexpr int mantissa_bits = 52, special_exponent = 2047, bias = 1023;
+  static constexpr int large = 768, tiny = 53, scale = 128;
+  static constexpr int underflow = -1075;
 };
 
 template <class T>
 inline int exponent_field(T x) {
   using D = Division<T>;
-  return static_cast<int>(bits_of(x) >> D::kMantissa & D::kSpecial);
+  return static_cast<int>(bits_of(x) >> D::mantissa_bits & D::special_exponent);
 }
 template <class T>
 inline bool is_subnormal(T x) {
@@ -48,9 +48,9 @@ template <class T>
 inline T quiet_nan(bool negative) {
   using D = Division<T>;
   using Bits = typename D::Bits;
-  const Bits special = static_cast<Bits>(D::kSpecial) << D::kMantissa;
+  const Bits special = static_cast<Bits>(D::special_exponent) << D::mantissa_bits;
   const Bits sign = negative ? Bits{1} << (8 * sizeof(T) - 1) : 0;
-  return std::bit_cast<T>(special | Bits{1} << (D::kMantissa - 1) | sign);
+  return std::bit_cast<T>(special | Bits{1} << (D::mantissa_bits - 1) | sign);
 }
 
 template <class T>
@@ -68,18 +68,18 @@ inline Scaling<T> div_scale(T x, T denominator, T numerator) {
   if (numerator == T{0} || denominator == T{0}) return {quiet_nan<T>(false), false};
   const int difference = exponent_field(numerator) - exponent_field(denominator);
   const bool is_denominator = x == denominator, is_numerator = x == numerator;
-  if (difference >= D::kLarge) {
-    return {is_denominator ? std::ldexp(x, D::kScale) : x, true};
+  if (difference >= D::large) {
+    return {is_denominator ? std::ldexp(x, D::scale) : x, true};
   }
-  if (is_subnormal(denominator)) return {std::ldexp(x, D::kScale), false};
+  if (is_subnormal(denominator)) return {std::ldexp(x, D::scale), false};
   const bool small_reciprocal = is_subnormal(T{1} / denominator);
   const bool small_quotient = is_subnormal(numerator / denominator);
   if (small_reciprocal && small_quotient) {
-    return {is_denominator ? std::ldexp(x, -D::kScale) : x, true};
+    return {is_denominator ? std::ldexp(x, -D::scale) : x, true};
   }
-  if (small_reciprocal) return {std::ldexp(x, -D::kScale), false};
-  if (small_quotient) return {is_numerator ? std::ldexp(x, D::kScale) : x, true};
-  if (exponent_field(numerator) <= D::kTiny) return {std::ldexp(x, D::kScale), false};
+  if (small_reciprocal) return {std::ldexp(x, -D::scale), false};
+  if (small_quotient) return {is_numerator ? std::ldexp(x, D::scale) : x, true};
+  if (exponent_field(numerator) <= D::tiny) return {std::ldexp(x, D::scale), false};
   return {x, false};
 }
 
@@ -90,7 +90,7 @@ inline T div_fmas(T a, T b, T c, bool flag) {
   using D = Division<T>;
   const T fused = std::fma(a, b, c);
   if (!flag) return fused;
-  return std::ldexp(fused, exponent_field(c) > D::kBias ? D::kScale : -D::kScale);
+  return std::ldexp(fused, exponent_field(c) > D::bias ? D::scale : -D::scale);
 }
 
 // The quotient with its special cases put right. (The guide's text leaves a NaN quotient be; it can
@@ -100,14 +100,14 @@ inline T div_fixup(T quotient, T denominator, T numerator) {
   using D = Division<T>;
   using Limits = std::numeric_limits<T>;
   const bool negative = sign_bit(denominator) != sign_bit(numerator);
-  if (is_nan(numerator)) return std::bit_cast<T>(bits_of(numerator) | FloatBits<T>::kQuiet);
-  if (is_nan(denominator)) return std::bit_cast<T>(bits_of(denominator) | FloatBits<T>::kQuiet);
+  if (is_nan(numerator)) return std::bit_cast<T>(bits_of(numerator) | FloatBits<T>::quiet_bit);
+  if (is_nan(denominator)) return std::bit_cast<T>(bits_of(denominator) | FloatBits<T>::quiet_bit);
   const bool infinite_n = std::isinf(numerator), infinite_d = std::isinf(denominator);
   if (denominator == T{0} && numerator == T{0}) return quiet_nan<T>(true);
   if (infinite_n && infinite_d) return quiet_nan<T>(true);
   if (denominator == T{0} || infinite_n) return with_sign(Limits::infinity(), negative);
   if (infinite_d || numerator == T{0}) return with_sign(T{0}, negative);
-  if (exponent_field(numerator) - exponent_field(denominator) < D::kUnderflow) {
+  if (exponent_field(numerator) - exponent_field(denominator) < D::underflow) {
     return with_sign(T{0}, negative);
   }
   if (is_nan(quotient)) return with_sign(Limits::infinity(), negative);

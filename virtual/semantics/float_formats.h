@@ -30,39 +30,39 @@ struct Format {
   }
 };
 
-inline constexpr Format kF16{5, 10, 15, Format::Top::ieee};
-inline constexpr Format kBf16{8, 7, 127, Format::Top::ieee};
-inline constexpr Format kE4m3{4, 3, 7, Format::Top::nan};        // fp8 of gfx950
-inline constexpr Format kE5m2{5, 2, 15, Format::Top::ieee};      // bf8 of gfx950
-inline constexpr Format kE4m3Fnuz{4, 3, 8, Format::Top::fnuz};   // fp8 of gfx942
-inline constexpr Format kE5m2Fnuz{5, 2, 16, Format::Top::fnuz};  // bf8 of gfx942
-inline constexpr Format kE2m3{2, 3, 1, Format::Top::finite};     // fp6
-inline constexpr Format kE3m2{3, 2, 3, Format::Top::finite};     // bf6
-inline constexpr Format kE2m1{2, 1, 1, Format::Top::finite};     // fp4
+inline constexpr Format f16_format{5, 10, 15, Format::Top::ieee};
+inline constexpr Format bf16_format{8, 7, 127, Format::Top::ieee};
+inline constexpr Format e4m3_format{4, 3, 7, Format::Top::nan};         // fp8 of gfx950
+inline constexpr Format e5m2_format{5, 2, 15, Format::Top::ieee};       // bf8 of gfx950
+inline constexpr Format e4m3_fnuz_format{4, 3, 8, Format::Top::fnuz};   // fp8 of gfx942
+inline constexpr Format e5m2_fnuz_format{5, 2, 16, Format::Top::fnuz};  // bf8 of gfx942
+inline constexpr Format e2m3_format{2, 3, 1, Format::Top::finite};      // fp6
+inline constexpr Format e3m2_format{3, 2, 3, Format::Top::finite};      // bf6
+inline constexpr Format e2m1_format{2, 1, 1, Format::Top::finite};      // fp4
 
 // Exact. A NaN stays one, quiet, with sign and payload ("CDNA3 ISA", "IEEE mode").
-template <Format kFormat>
+template <Format format>
 inline float widen(u32 bits) {
-  constexpr int kShift = 23 - kFormat.mantissa;
-  const u32 sign = (bits & kFormat.sign()) << (32 - kFormat.bits());
-  const u32 magnitude = bits & (kFormat.sign() - 1);
-  const u32 moved = magnitude << kShift;
-  u32 normal = moved + ((127u - kFormat.bias) << 23);
-  if constexpr (kFormat.bias < 127) {
+  constexpr int shift = 23 - format.mantissa;
+  const u32 sign = (bits & format.sign()) << (32 - format.bits());
+  const u32 magnitude = bits & (format.sign() - 1);
+  const u32 moved = magnitude << shift;
+  u32 normal = moved + ((127u - format.bias) << 23);
+  if constexpr (format.bias < 127) {
     // 2^(1 - bias) with the same mantissa, less 2^(1 - bias): the subnormal, normalised.
-    constexpr u32 kOne = (128u - kFormat.bias) << 23;
-    const u32 subnormal = bits_of(float_of(moved + kOne) - float_of(kOne));
+    constexpr u32 one = (128u - format.bias) << 23;
+    const u32 subnormal = bits_of(float_of(moved + one) - float_of(one));
     normal = moved < 0x800000u ? subnormal : normal;
   }
-  if constexpr (kFormat.top == Format::Top::ieee) {
-    const u32 quiet = magnitude > kFormat.infinity() ? 0x400000u : 0;
-    normal = magnitude >= kFormat.infinity() ? 0x7f800000u | (moved & 0x7fffffu) | quiet : normal;
-  } else if constexpr (kFormat.top == Format::Top::nan) {
-    normal = magnitude == kFormat.sign() - 1 ? 0x7fc00000u : normal;
+  if constexpr (format.top == Format::Top::ieee) {
+    const u32 quiet = magnitude > format.infinity() ? 0x400000u : 0;
+    normal = magnitude >= format.infinity() ? 0x7f800000u | (moved & 0x7fffffu) | quiet : normal;
+  } else if constexpr (format.top == Format::Top::nan) {
+    normal = magnitude == format.sign() - 1 ? 0x7fc00000u : normal;
   }
   const u32 result = sign | normal;
-  if constexpr (kFormat.top == Format::Top::fnuz) {
-    return float_of((bits & (2 * kFormat.sign() - 1)) == kFormat.sign() ? 0x7fc00000u : result);
+  if constexpr (format.top == Format::Top::fnuz) {
+    return float_of((bits & (2 * format.sign() - 1)) == format.sign() ? 0x7fc00000u : result);
   }
   return float_of(result);
 }
@@ -73,43 +73,43 @@ enum class Overflow : u8 {
   saturate,  // the largest; an infinite source stays what it is (MODE.FP16_OVFL)
 };
 
-template <Format kFormat>
+template <Format format>
 inline u32 finish_narrow(u32 magnitude, u32 source, Overflow overflow) {
-  constexpr bool kIeee = kFormat.top == Format::Top::ieee;
-  constexpr bool kFinite = kFormat.top == Format::Top::finite;
-  const u32 sign = source >> 31 << (kFormat.bits() - 1);
+  constexpr bool is_ieee = format.top == Format::Top::ieee;
+  constexpr bool is_finite = format.top == Format::Top::finite;
+  const u32 sign = source >> 31 << (format.bits() - 1);
   const u32 size = source & 0x7fffffffu;
   const bool nan = size > 0x7f800000u;
   const bool infinite = size == 0x7f800000u;
-  const u32 beyond = kIeee ? kFormat.infinity() : kFinite ? kFormat.largest() : kFormat.nan();
-  const u32 clipped = overflow == Overflow::saturate ? kFormat.largest() : beyond;
-  u32 result = magnitude > kFormat.largest() ? clipped : magnitude;
+  const u32 beyond = is_ieee ? format.infinity() : is_finite ? format.largest() : format.nan();
+  const u32 clipped = overflow == Overflow::saturate ? format.largest() : beyond;
+  u32 result = magnitude > format.largest() ? clipped : magnitude;
   result = infinite ? beyond : result;
-  u32 quiet = kFinite ? kFormat.largest() : kFormat.nan();
-  if constexpr (kFormat.mantissa >= 7) quiet |= (size & 0x7fffffu) >> (23 - kFormat.mantissa);
+  u32 quiet = is_finite ? format.largest() : format.nan();
+  if constexpr (format.mantissa >= 7) quiet |= (size & 0x7fffffu) >> (23 - format.mantissa);
   result = nan ? quiet : result;
-  if constexpr (kFormat.top == Format::Top::fnuz) {
-    return result == 0 || result == kFormat.sign() ? result : result | sign;
+  if constexpr (format.top == Format::Top::fnuz) {
+    return result == 0 || result == format.sign() ? result : result | sign;
   }
   return result | sign;
 }
 
 // To nearest, ties to even; subnormals kept.
-template <Format kFormat>
+template <Format format>
 inline u32 narrow(float value, Overflow overflow = Overflow::natural) {
-  constexpr int kShift = 23 - kFormat.mantissa;
+  constexpr int shift = 23 - format.mantissa;
   const u32 source = bits_of(value);
   const u32 size = source & 0x7fffffffu;
-  const u32 odd = size >> kShift & 1;
-  u32 magnitude = (size + ((1u << (kShift - 1)) - 1) + odd) >> kShift;
-  if constexpr (kFormat.bias < 127) {
-    magnitude -= (127u - kFormat.bias) << kFormat.mantissa;
+  const u32 odd = size >> shift & 1;
+  u32 magnitude = (size + ((1u << (shift - 1)) - 1) + odd) >> shift;
+  if constexpr (format.bias < 127) {
+    magnitude -= (127u - format.bias) << format.mantissa;
     // Adding 2^23 of the smallest subnormal rounds to a multiple of it.
-    constexpr u32 kMagic = (127u + 1 - kFormat.bias - kFormat.mantissa + 23) << 23;
-    const u32 subnormal = bits_of(float_of(size) + float_of(kMagic)) - kMagic;
-    magnitude = size < ((128u - kFormat.bias) << 23) ? subnormal : magnitude;
+    constexpr u32 magic = (127u + 1 - format.bias - format.mantissa + 23) << 23;
+    const u32 subnormal = bits_of(float_of(size) + float_of(magic)) - magic;
+    magnitude = size < ((128u - format.bias) << 23) ? subnormal : magnitude;
   }
-  return finish_narrow<kFormat>(magnitude, source, overflow);
+  return finish_narrow<format>(magnitude, source, overflow);
 }
 
 // As a rational number of smallest subnormals: whole part, and the rest as 32 bits with a sticky
@@ -119,28 +119,28 @@ struct Scaled {
   u32 rest;
 };
 
-template <Format kFormat>
+template <Format format>
 inline Scaled split(u32 size) {
-  // In units of the result's last place: a normal number loses kShift bits, a subnormal more.
-  constexpr int kShift = 23 - kFormat.mantissa;
-  constexpr int kLowest = 128 - kFormat.bias;  // biased f32 exponent of the smallest normal
+  // In units of the result's last place: a normal number loses shift bits, a subnormal more.
+  constexpr int shift = 23 - format.mantissa;
+  constexpr int lowest = 128 - format.bias;  // biased f32 exponent of the smallest normal
   const int exponent = static_cast<int>(size >> 23);
   const u32 significand = (size & 0x7fffffu) | (exponent == 0 ? 0 : 0x800000u);
   const int field = exponent == 0 ? 1 : exponent;
-  const int extra = field < kLowest ? kLowest - field : 0;
-  const int drop = kShift + extra < 40 ? kShift + extra : 40;
+  const int extra = field < lowest ? lowest - field : 0;
+  const int drop = shift + extra < 40 ? shift + extra : 40;
   const u64 wide = (u64{significand} << 32) >> drop;
   const u64 lost = (u64{significand} << 32) & ((u64{1} << drop) - 1);
   u32 whole = static_cast<u32>(wide >> 32);
   // The implicit bit counts as exponent 1; an exponent field more adds 1 << mantissa.
-  if (field > kLowest) whole += static_cast<u32>(field - kLowest) << kFormat.mantissa;
+  if (field > lowest) whole += static_cast<u32>(field - lowest) << format.mantissa;
   return {whole, static_cast<u32>(wide) | (lost != 0 ? 1u : 0u)};
 }
 
-template <Format kFormat>
+template <Format format>
 inline u32 narrow_directed(float value, Round round, Overflow overflow = Overflow::natural) {
   const u32 source = bits_of(value);
-  const Scaled scaled = split<kFormat>(source & 0x7fffffffu);
+  const Scaled scaled = split<format>(source & 0x7fffffffu);
   const bool negative = source >> 31 != 0;
   const bool away = scaled.rest != 0 && (round == Round::up     ? !negative
                                          : round == Round::down ? negative
@@ -150,25 +150,25 @@ inline u32 narrow_directed(float value, Round round, Overflow overflow = Overflo
   // Rounded towards zero, nothing finite becomes infinite (IEEE 754, 7.4).
   const bool towards = round == Round::zero || (round == Round::up && negative) ||
                        (round == Round::down && !negative);
-  if (finite && towards && magnitude > kFormat.largest()) magnitude = kFormat.largest();
-  return finish_narrow<kFormat>(magnitude, source, overflow);
+  if (finite && towards && magnitude > format.largest()) magnitude = format.largest();
+  return finish_narrow<format>(magnitude, source, overflow);
 }
 
 // In any rounding mode.
-template <Format kFormat>
+template <Format format>
 inline u32 narrow(float value, Round round, Overflow overflow = Overflow::natural) {
-  return round == Round::nearest ? narrow<kFormat>(value, overflow)
-                                 : narrow_directed<kFormat>(value, round, overflow);
+  return round == Round::nearest ? narrow<format>(value, overflow)
+                                 : narrow_directed<format>(value, round, overflow);
 }
 
 // The names that handlers use.
-inline float f32_of_f16(u16 bits) { return widen<kF16>(bits); }
-inline float f32_of_bf16(u16 bits) { return widen<kBf16>(bits); }
-inline u16 f16_of_f32(float value) { return static_cast<u16>(narrow<kF16>(value)); }
+inline float f32_of_f16(u16 bits) { return widen<f16_format>(bits); }
+inline float f32_of_bf16(u16 bits) { return widen<bf16_format>(bits); }
+inline u16 f16_of_f32(float value) { return static_cast<u16>(narrow<f16_format>(value)); }
 inline u16 f16_of_f32(float value, Round round, Overflow overflow = Overflow::natural) {
-  return static_cast<u16>(narrow<kF16>(value, round, overflow));
+  return static_cast<u16>(narrow<f16_format>(value, round, overflow));
 }
-inline u16 bf16_of_f32(float value) { return static_cast<u16>(narrow<kBf16>(value)); }
+inline u16 bf16_of_f32(float value) { return static_cast<u16>(narrow<bf16_format>(value)); }
 
 // 2^(bits - 127), 0xff is NaN (OCP Microscaling v1.0, "E8M0").
 inline float f32_of_e8m0(u32 bits) {

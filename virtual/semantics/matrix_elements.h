@@ -65,77 +65,77 @@ struct Place {
 }
 
 // Every element of an operand, by position and lane.
-template <int kPositions>
+template <int position_count>
 struct Elements {
-  alignas(64) float value[kPositions][64];
-  alignas(64) i32 exponent[kPositions][64];
-  // Extremes of the exponents of what is not zero, by lane modulo kWidth.
-  Ints high = all(2 * kZeroExponent), low = all(kSpecialExponent);
+  alignas(64) float value[position_count][64];
+  alignas(64) i32 exponent[position_count][64];
+  // Extremes of the exponents of what is not zero, by lane modulo vector_width.
+  Ints high = all(2 * zero_exponent), low = all(special_exponent);
 
   void set_exponents(int position, i32 lowest) {
-    for (int l = 0; l < 64; l += kWidth) {
+    for (int l = 0; l < 64; l += vector_width) {
       const Words bits = load_vector<Words>(&value[position][l]);
       const Ints field = reinterpret_cast<Ints>(bits >> 23 & 0xffu);
       const Ints zero = reinterpret_cast<Ints>(bits << 1 == 0);
       Ints e = larger(field - 127, all(lowest));
-      e = select<Ints>(field == 255, all(kSpecialExponent), e);
+      e = select<Ints>(field == 255, all(special_exponent), e);
       high = select<Ints>(zero, high, larger(high, e));
       low = select<Ints>(zero, low, e < low ? e : low);
-      store_vector(&exponent[position][l], select<Ints>(zero, all(kZeroExponent), e));
+      store_vector(&exponent[position][l], select<Ints>(zero, all(zero_exponent), e));
     }
   }
   i32 most() const {
     i32 result = high[0];
-    for (int l = 1; l < kWidth; ++l) result = high[l] > result ? high[l] : result;
+    for (int l = 1; l < vector_width; ++l) result = high[l] > result ? high[l] : result;
     return result;
   }
   i32 least() const {
     i32 result = low[0];
-    for (int l = 1; l < kWidth; ++l) result = low[l] < result ? low[l] : result;
+    for (int l = 1; l < vector_width; ++l) result = low[l] < result ? low[l] : result;
     return result;
   }
 };
 
 // Words of a register to positions.
-template <Format kFormat, class E>
+template <Format format, class E>
 inline void decode_halves(E& out, const u32* rows, int count) {
   for (int p = 0; p < count; p += 2) {
     const u32* words = rows + 64 * (p / 2);
     for (int l = 0; l < 64; ++l) {
-      if constexpr (kFormat.bias == 127) {
+      if constexpr (format.bias == 127) {
         out.value[p][l] = float_of(words[l] << 16);
         out.value[p + 1][l] = float_of(words[l] & 0xffff0000u);
       } else {
-        out.value[p][l] = widen<kFormat>(words[l] & 0xffffu);
-        out.value[p + 1][l] = widen<kFormat>(words[l] >> 16);
+        out.value[p][l] = widen<format>(words[l] & 0xffffu);
+        out.value[p + 1][l] = widen<format>(words[l] >> 16);
       }
     }
   }
-  for (int p = 0; p < count; ++p) out.set_exponents(p, 1 - kFormat.bias);
+  for (int p = 0; p < count; ++p) out.set_exponents(p, 1 - format.bias);
 }
-template <Format kFormat, class E>
+template <Format format, class E>
 inline void decode_bytes(E& out, const u32* rows, int count) {
   for (int p = 0; p < count; ++p) {
     const u32* words = rows + 64 * (p / 4);
     for (int l = 0; l < 64; ++l) {
-      out.value[p][l] = widen<kFormat>(words[l] >> (8 * (p % 4)) & 0xffu);
+      out.value[p][l] = widen<format>(words[l] >> (8 * (p % 4)) & 0xffu);
     }
-    out.set_exponents(p, 1 - kFormat.bias);
+    out.set_exponents(p, 1 - format.bias);
   }
 }
 // Elements of six or four bits, 32 in a lane, across words.
-template <Format kFormat, class E>
+template <Format format, class E>
 inline void decode_bits(E& out, const u32* rows) {
-  constexpr int kBits = kFormat.bits();
+  constexpr int element_bits = format.bits();
   for (int p = 0; p < 32; ++p) {
-    const int bit = kBits * p, shift = bit % 32;
+    const int bit = element_bits * p, shift = bit % 32;
     const u32* low = rows + 64 * (bit / 32);
-    const bool crosses = shift + kBits > 32;
+    const bool crosses = shift + element_bits > 32;
     for (int l = 0; l < 64; ++l) {
       const u64 pair = low[l] | (crosses ? u64{low[64 + l]} << 32 : 0);
-      out.value[p][l] = widen<kFormat>(static_cast<u32>(pair >> shift) & ((1u << kBits) - 1));
+      out.value[p][l] = widen<format>(static_cast<u32>(pair >> shift) & ((1u << element_bits) - 1));
     }
-    out.set_exponents(p, 1 - kFormat.bias);
+    out.set_exponents(p, 1 - format.bias);
   }
 }
 // xf32 has the upper 19 bits of f32.
@@ -147,48 +147,48 @@ inline void decode_xf32(E& out, const u32* rows, int count) {
   }
 }
 
-template <Element kElement, bool kOcp, class E>
+template <Element element_type, bool is_ocp, class E>
 inline void decode(E& out, const u32* rows, int count) {
-  if constexpr (kElement == Element::f16) {
-    decode_halves<kF16>(out, rows, count);
-  } else if constexpr (kElement == Element::bf16) {
-    decode_halves<kBf16>(out, rows, count);
-  } else if constexpr (kElement == Element::xf32) {
+  if constexpr (element_type == Element::f16) {
+    decode_halves<f16_format>(out, rows, count);
+  } else if constexpr (element_type == Element::bf16) {
+    decode_halves<bf16_format>(out, rows, count);
+  } else if constexpr (element_type == Element::xf32) {
     decode_xf32(out, rows, count);
-  } else if constexpr (kElement == Element::fp8) {
-    decode_bytes<kFp8<kOcp>>(out, rows, count);
+  } else if constexpr (element_type == Element::fp8) {
+    decode_bytes<fp8_format<is_ocp>>(out, rows, count);
   } else {
-    static_assert(kElement == Element::bf8);
-    decode_bytes<kBf8<kOcp>>(out, rows, count);
+    static_assert(element_type == Element::bf8);
+    decode_bytes<bf8_format<is_ocp>>(out, rows, count);
   }
 }
 template <class E>
 inline void decode_narrow(E& out, const u32* rows, Narrow format) {
   switch (format) {
-    case Narrow::fp8: return decode_bytes<kE4m3>(out, rows, 32);
-    case Narrow::bf8: return decode_bytes<kE5m2>(out, rows, 32);
-    case Narrow::fp6: return decode_bits<kE2m3>(out, rows);
-    case Narrow::bf6: return decode_bits<kE3m2>(out, rows);
-    case Narrow::fp4: return decode_bits<kE2m1>(out, rows);
+    case Narrow::fp8: return decode_bytes<e4m3_format>(out, rows, 32);
+    case Narrow::bf8: return decode_bytes<e5m2_format>(out, rows, 32);
+    case Narrow::fp6: return decode_bits<e2m3_format>(out, rows);
+    case Narrow::bf6: return decode_bits<e3m2_format>(out, rows);
+    case Narrow::fp4: return decode_bits<e2m1_format>(out, rows);
   }
 }
 
 // Two of four along k: the kept ones spread to where their indices say. `index` has two bits for
 // each kept element of the lane, from the set that abid chooses ("CDNA3 ISA", "Sparse matrices").
-template <int kKept>
-inline void spread(Elements<2 * kKept>& out, const Elements<kKept>& kept, const u32* index,
-                   int set) {
-  for (int p = 0; p < 2 * kKept; ++p) {
+template <int kept_count>
+inline void spread(Elements<2 * kept_count>& out, const Elements<kept_count>& kept,
+                   const u32* index, int set) {
+  for (int p = 0; p < 2 * kept_count; ++p) {
     for (int l = 0; l < 64; ++l) {
       out.value[p][l] = 0.0f;
-      out.exponent[p][l] = kZeroExponent;
+      out.exponent[p][l] = zero_exponent;
     }
   }
   out.high = kept.high;
   out.low = kept.low;
   for (int l = 0; l < 64; ++l) {
-    const u64 bits = u64{index[l]} >> (2 * kKept * set % 32);
-    for (int p = 0; p < kKept; ++p) {
+    const u64 bits = u64{index[l]} >> (2 * kept_count * set % 32);
+    for (int p = 0; p < kept_count; ++p) {
       const int to = 4 * (p / 2) + static_cast<int>(bits >> (2 * p) & 3);
       out.value[to][l] = kept.value[p][l];
       out.exponent[to][l] = kept.exponent[p][l];

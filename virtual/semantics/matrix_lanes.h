@@ -14,21 +14,21 @@
 namespace instinct::INSTINCT_LEVEL {
 
 #if defined(__AVX512F__)
-inline constexpr int kWidth = 16;
+inline constexpr int vector_width = 16;
 #elif defined(__AVX2__)
-inline constexpr int kWidth = 8;
+inline constexpr int vector_width = 8;
 #else
-inline constexpr int kWidth = 4;
+inline constexpr int vector_width = 4;
 #endif
 
-using Floats [[gnu::vector_size(4 * kWidth)]] = float;
-using Ints [[gnu::vector_size(4 * kWidth)]] = i32;
-using Words [[gnu::vector_size(4 * kWidth)]] = u32;
+using Floats [[gnu::vector_size(4 * vector_width)]] = float;
+using Ints [[gnu::vector_size(4 * vector_width)]] = i32;
+using Words [[gnu::vector_size(4 * vector_width)]] = u32;
 // Half as many: one register of 64-bit elements.
-using HalfFloats [[gnu::vector_size(2 * kWidth)]] = float;
-using HalfInts [[gnu::vector_size(2 * kWidth)]] = i32;
-using Doubles [[gnu::vector_size(4 * kWidth)]] = double;
-using Longs [[gnu::vector_size(4 * kWidth)]] = i64;
+using HalfFloats [[gnu::vector_size(2 * vector_width)]] = float;
+using HalfInts [[gnu::vector_size(2 * vector_width)]] = i32;
+using Doubles [[gnu::vector_size(4 * vector_width)]] = double;
+using Longs [[gnu::vector_size(4 * vector_width)]] = i64;
 
 template <class V, class T>
 inline V load_vector(const T* p) {
@@ -50,20 +50,20 @@ inline Floats all(float x) { return x - Floats{}; }
 inline Ints all(i32 x) { return x - Ints{}; }
 
 // Halves of a vector, and a vector of two halves: in registers.
-template <class V, size_t... kLane>
-[[gnu::always_inline]] inline auto lower(V v, std::index_sequence<kLane...>) {
-  return __builtin_shufflevector(v, v, kLane...);
+template <class V, size_t... lane>
+[[gnu::always_inline]] inline auto lower(V v, std::index_sequence<lane...>) {
+  return __builtin_shufflevector(v, v, lane...);
 }
-template <class V, size_t... kLane>
-[[gnu::always_inline]] inline auto upper(V v, std::index_sequence<kLane...>) {
-  return __builtin_shufflevector(v, v, (kLane + sizeof...(kLane))...);
+template <class V, size_t... lane>
+[[gnu::always_inline]] inline auto upper(V v, std::index_sequence<lane...>) {
+  return __builtin_shufflevector(v, v, (lane + sizeof...(lane))...);
 }
-template <class Half, size_t... kLane>
-[[gnu::always_inline]] inline auto joined(Half low, Half high, std::index_sequence<kLane...>) {
-  return __builtin_shufflevector(low, high, kLane...);
+template <class Half, size_t... lane>
+[[gnu::always_inline]] inline auto joined(Half low, Half high, std::index_sequence<lane...>) {
+  return __builtin_shufflevector(low, high, lane...);
 }
-using HalfLanes = std::make_index_sequence<kWidth / 2>;
-using AllLanes = std::make_index_sequence<kWidth>;
+using HalfLanes = std::make_index_sequence<vector_width / 2>;
+using AllLanes = std::make_index_sequence<vector_width>;
 
 // Conversions, where GCC 12 splits those of vectors that differ in size.
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
@@ -111,8 +111,8 @@ inline Doubles floors(Doubles x) {
 #elif defined(__AVX2__)
   return reinterpret_cast<Doubles>(_mm256_floor_pd(reinterpret_cast<__m256d>(x)));
 #else
-  constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52
-  const Doubles nearest = (x + kRound) - kRound;
+  constexpr double round = 6755399441055744.0;  // 1.5 * 2^52
+  const Doubles nearest = (x + round) - round;
   const Doubles one = Doubles{} + 1.0;
   return nearest - (nearest > x ? one : Doubles{});
 #endif

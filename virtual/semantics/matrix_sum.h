@@ -27,16 +27,16 @@
 namespace instinct::INSTINCT_LEVEL {
 
 // Exponents of elements as they are encoded; those of zero and of what is not finite.
-inline constexpr i32 kZeroExponent = -1000;
-inline constexpr i32 kSpecialExponent = 1000;
+inline constexpr i32 zero_exponent = -1000;
+inline constexpr i32 special_exponent = 1000;
 
 enum class Sum : u8 { halves, bytes };  // f16, bf16, xf32; 8 bits and below
 
 // Elements of one group, for one element of the accumulator.
 struct Group {
-  static constexpr int kMost = 16;
-  float a[kMost], b[kMost];
-  i32 exponent_a[kMost], exponent_b[kMost];
+  static constexpr int capacity = 16;
+  float a[capacity], b[capacity];
+  i32 exponent_a[capacity], exponent_b[capacity];
   int count;
   i32 scale;  // exponent that multiplies the sum
 };
@@ -47,7 +47,7 @@ struct Partial {
 };
 
 inline Partial sum_of_products(const Group& g, int first, int stride) {
-  i32 most = 2 * kZeroExponent;
+  i32 most = 2 * zero_exponent;
   for (int k = first; k < g.count; k += stride) {
     const i32 e = g.exponent_a[k] + g.exponent_b[k];
     most = e > most ? e : most;
@@ -85,10 +85,10 @@ inline float add_group(const Group& g, float c, Sum kind) {
     sum.exponent = most;
   }
   // A sum without products is below any accumulator.
-  if (sum.exponent <= kZeroExponent / 2) return c + 0.0f;
+  if (sum.exponent <= zero_exponent / 2) return c + 0.0f;
   sum.exponent += g.scale;
   const u32 field = bits_of(c) >> 23 & 0xff;
-  const i32 exponent_c = c == 0.0f ? kZeroExponent : static_cast<i32>(field > 0 ? field : 1) - 127;
+  const i32 exponent_c = c == 0.0f ? zero_exponent : static_cast<i32>(field > 0 ? field : 1) - 127;
   const i32 most = sum.exponent > exponent_c ? sum.exponent : exponent_c;
   const double of_products = std::floor(std::ldexp(sum.units, 7 + sum.exponent - most));
   const bool dropped = kind == Sum::bytes && exponent_c < most - 25;
@@ -96,13 +96,14 @@ inline float add_group(const Group& g, float c, Sum kind) {
   return static_cast<float>(std::ldexp(of_products + 128.0 * of_c, most - 31));
 }
 
-// ---- The same for kWidth accumulators at a time ----
+// ---- The same for vector_width accumulators at a time ----
 
 struct VectorSum {
   Ints units, exponent;  // units of 2^(exponent - 24)
 };
 
-// Elements kFirst, kFirst + kStride, ... of a group, at the offsets that kPlaces has for them.
+// Elements first_term, first_term + term_stride, ... of a group, at the offsets that Places has for
+// them.
 struct Operands {
   const float *a, *b;
   const i32 *exponent_a, *exponent_b;
@@ -110,21 +111,22 @@ struct Operands {
 
 // Sums and exponents of products. Exponents below -100 are given as they are, but then the units
 // are wrong; so they are if any product has an exponent above 120 (the caller looks).
-template <class kPlaces, int kFirst, int kStride>
+template <class Places, int first_term, int term_stride>
 [[gnu::always_inline]] inline VectorSum vector_sum(const Operands& o) {
-  Ints most = all(2 * kZeroExponent);
+  Ints most = all(2 * zero_exponent);
 #pragma GCC unroll 16
-  for (int k = kFirst; k < kPlaces::kCount; k += kStride) {
-    const Ints b = load_vector<Ints>(o.exponent_b + kPlaces::kB[k]);
-    most = larger(most, o.exponent_a[kPlaces::kA[k]] + b);
+  for (int k = first_term; k < Places::term_count; k += term_stride) {
+    const Ints b = load_vector<Ints>(o.exponent_b + Places::offsets_b[k]);
+    most = larger(most, o.exponent_a[Places::offsets_a[k]] + b);
   }
   const Ints bounded = larger(most, all(-100));
   // A product is below 2^(most + 2): 26 bits, and 29 for the sum of eight.
   const Floats scale = reinterpret_cast<Floats>((151 - bounded) << 23);
   Words units{};  // of infinities and NaN, which the caller looks for, the sum may wrap
 #pragma GCC unroll 16
-  for (int k = kFirst; k < kPlaces::kCount; k += kStride) {
-    const Floats product = o.a[kPlaces::kA[k]] * load_vector<Floats>(o.b + kPlaces::kB[k]);
+  for (int k = first_term; k < Places::term_count; k += term_stride) {
+    const Floats product =
+        o.a[Places::offsets_a[k]] * load_vector<Floats>(o.b + Places::offsets_b[k]);
     units += reinterpret_cast<Words>(__builtin_convertvector(product * scale, Ints));
   }
   return {reinterpret_cast<Ints>(units), most};
@@ -132,7 +134,7 @@ template <class kPlaces, int kFirst, int kStride>
 
 // Lanes of which `vector_sum` does not hold the sum.
 inline Ints out_of_range(Ints exponent) {
-  const Ints low = exponent<-100, nonzero = exponent> kZeroExponent / 2;
+  const Ints low = exponent<-100, nonzero = exponent> zero_exponent / 2;
   return low & nonzero;
 }
 
@@ -140,7 +142,7 @@ inline Ints exponents_of(Floats c) {
   const Words bits = reinterpret_cast<Words>(c);
   const Ints field = reinterpret_cast<Ints>(bits >> 23 & 0xffu);
   const Ints exponent = larger(field, all(1)) - 127;
-  return select<Ints>(reinterpret_cast<Ints>(bits << 1) == 0, all(kZeroExponent), exponent);
+  return select<Ints>(reinterpret_cast<Ints>(bits << 1) == 0, all(zero_exponent), exponent);
 }
 
 // Floor of x * 2^-shift; shifts beyond 31 leave the sign.
@@ -211,13 +213,14 @@ struct Terms {
 #endif
 
 // c plus the sum. Accumulators that are not finite are the caller's.
-template <Sum kKind>
+template <Sum sum_kind>
 [[gnu::always_inline]] inline Floats finish(VectorSum sum, Floats c, Ints scale) {
-  const Ints none = sum.exponent <= kZeroExponent / 2;
-  const Ints exponent = select<Ints>(none, all(kZeroExponent), sum.exponent + scale);
+  const Ints none = sum.exponent <= zero_exponent / 2;
+  const Ints exponent = select<Ints>(none, all(zero_exponent), sum.exponent + scale);
   const Ints exponent_c = exponents_of(c);
   const Ints most = larger(larger(exponent, exponent_c), all(-500));
-  const Ints keep = kKind == Sum::bytes ? reinterpret_cast<Ints>(exponent_c >= most - 25) : all(-1);
+  const Ints keep =
+      sum_kind == Sum::bytes ? reinterpret_cast<Ints>(exponent_c >= most - 25) : all(-1);
   return finish_terms({sum.units, exponent, c, exponent_c, most, keep});
 }
 

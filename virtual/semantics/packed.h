@@ -52,50 +52,50 @@ inline u32 v_pk_maximum3_f16(u32 a, u32 b, u32 c) {
 }
 
 // Integers. With `clamp` sums, differences and v_pk_mad saturate.
-template <bool kSigned>
+template <bool is_signed>
 inline u16 fit16(i32 x, bool clamp) {
-  constexpr i32 kLow = kSigned ? -32768 : 0, kHigh = kSigned ? 32767 : 65535;
-  const i32 low = x > kLow ? x : kLow;
-  const i32 bounded = low < kHigh ? low : kHigh;
+  constexpr i32 lowest = is_signed ? -32768 : 0, highest = is_signed ? 32767 : 65535;
+  const i32 low = x > lowest ? x : lowest;
+  const i32 bounded = low < highest ? low : highest;
   return static_cast<u16>(clamp ? bounded : x);
 }
-template <bool kSigned>
+template <bool is_signed>
 inline i32 widen16(u16 x) {
-  return kSigned ? static_cast<i32>(static_cast<i16>(x)) : static_cast<i32>(x);
+  return is_signed ? static_cast<i32>(static_cast<i16>(x)) : static_cast<i32>(x);
 }
-template <bool kSigned>
+template <bool is_signed>
 inline u32 v_pk_add_16(u32 a, u32 b, bool clamp = false) {
   return halves(a, b, [clamp](u16 x, u16 y) {
-    return fit16<kSigned>(widen16<kSigned>(x) + widen16<kSigned>(y), clamp);
+    return fit16<is_signed>(widen16<is_signed>(x) + widen16<is_signed>(y), clamp);
   });
 }
-template <bool kSigned>
+template <bool is_signed>
 inline u32 v_pk_sub_16(u32 a, u32 b, bool clamp = false) {
   return halves(a, b, [clamp](u16 x, u16 y) {
-    return fit16<kSigned>(widen16<kSigned>(x) - widen16<kSigned>(y), clamp);
+    return fit16<is_signed>(widen16<is_signed>(x) - widen16<is_signed>(y), clamp);
   });
 }
-template <bool kSigned>
+template <bool is_signed>
 inline u32 v_pk_mad_16(u32 a, u32 b, u32 c, bool clamp = false) {
   return halves(a, b, c, [clamp](u16 x, u16 y, u16 z) {
     // Unsigned, the exact value may need 33 bits.
-    const i64 exact = i64{widen16<kSigned>(x)} * widen16<kSigned>(y) + widen16<kSigned>(z);
-    const i64 most = kSigned ? exact : exact < 65535 ? exact : 65535;
-    return fit16<kSigned>(static_cast<i32>(clamp ? most : exact & 0xffff), clamp);
+    const i64 exact = i64{widen16<is_signed>(x)} * widen16<is_signed>(y) + widen16<is_signed>(z);
+    const i64 most = is_signed ? exact : exact < 65535 ? exact : 65535;
+    return fit16<is_signed>(static_cast<i32>(clamp ? most : exact & 0xffff), clamp);
   });
 }
 inline u32 v_pk_mul_lo_u16(u32 a, u32 b) {
   return halves(a, b, [](u16 x, u16 y) { return static_cast<u16>(u32{x} * y); });
 }
-template <bool kSigned>
+template <bool is_signed>
 inline u32 v_pk_min_16(u32 a, u32 b) {
   return halves(a, b,
-                [](u16 x, u16 y) { return widen16<kSigned>(x) < widen16<kSigned>(y) ? x : y; });
+                [](u16 x, u16 y) { return widen16<is_signed>(x) < widen16<is_signed>(y) ? x : y; });
 }
-template <bool kSigned>
+template <bool is_signed>
 inline u32 v_pk_max_16(u32 a, u32 b) {
   return halves(a, b,
-                [](u16 x, u16 y) { return widen16<kSigned>(x) > widen16<kSigned>(y) ? x : y; });
+                [](u16 x, u16 y) { return widen16<is_signed>(x) > widen16<is_signed>(y) ? x : y; });
 }
 // Shifts of b's halves by a's.
 inline u32 v_pk_lshlrev_b16(u32 a, u32 b) {
@@ -152,24 +152,24 @@ inline float v_dot2c_f32_bf16(u32 a, u32 b, float c) {
   return (c + low) + high;
 }
 
-// Integers of kBits each; with `clamp` the sum saturates to 32 bits.
-template <int kBits, bool kSigned>
+// Integers of element_bits each; with `clamp` the sum saturates to 32 bits.
+template <int element_bits, bool is_signed>
 inline i64 field(u32 word, int i) {
-  if constexpr (kSigned) {
-    return static_cast<i32>(word << (32 - kBits * (i + 1))) >> (32 - kBits);
+  if constexpr (is_signed) {
+    return static_cast<i32>(word << (32 - element_bits * (i + 1))) >> (32 - element_bits);
   } else {
-    return word >> (kBits * i) & ((1u << kBits) - 1);
+    return word >> (element_bits * i) & ((1u << element_bits) - 1);
   }
 }
-template <int kBits, bool kSigned>
+template <int element_bits, bool is_signed>
 inline u32 dot(u32 a, u32 b, u32 c, bool clamp = false) {
-  i64 sum = kSigned ? static_cast<i64>(static_cast<i32>(c)) : static_cast<i64>(c);
-  for (int i = 0; i < 32 / kBits; ++i) {
-    sum += field<kBits, kSigned>(a, i) * field<kBits, kSigned>(b, i);
+  i64 sum = is_signed ? static_cast<i64>(static_cast<i32>(c)) : static_cast<i64>(c);
+  for (int i = 0; i < 32 / element_bits; ++i) {
+    sum += field<element_bits, is_signed>(a, i) * field<element_bits, is_signed>(b, i);
   }
-  constexpr i64 kLow = kSigned ? std::numeric_limits<i32>::min() : 0;
-  constexpr i64 kHigh = kSigned ? std::numeric_limits<i32>::max() : 0xffffffffll;
-  const i64 bounded = sum < kLow ? kLow : sum > kHigh ? kHigh : sum;
+  constexpr i64 lowest = is_signed ? std::numeric_limits<i32>::min() : 0;
+  constexpr i64 highest = is_signed ? std::numeric_limits<i32>::max() : 0xffffffffll;
+  const i64 bounded = sum < lowest ? lowest : sum > highest ? highest : sum;
   return static_cast<u32>(clamp ? bounded : sum);
 }
 inline u32 v_dot2_i32_i16(u32 a, u32 b, u32 c, bool clamp = false) {

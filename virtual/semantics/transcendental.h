@@ -10,7 +10,7 @@
 
 namespace instinct::INSTINCT_LEVEL {
 
-inline constexpr u32 kQuietNan = 0x7fc00000u;
+inline constexpr u32 quiet_nan_bits = 0x7fc00000u;
 
 // x of a NaN, quiet; y else.
 inline float or_quiet_nan(float x, float y) {
@@ -20,9 +20,9 @@ inline float or_quiet_nan(float x, float y) {
 // 2^x for -200 <= x <= 200, relative error below 2^-36: 2^n times the Taylor series of 2^f,
 // |f| <= 1/2, whose remainder is (ln2 / 2)^10 / 10!.
 inline double exp2_core(double x) {
-  constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: the last place is 1
-  const double shifted = x + kRound;
-  const double t = (x - (shifted - kRound)) * 0.693147180559945309417;
+  constexpr double round = 6755399441055744.0;  // 1.5 * 2^52: the last place is 1
+  const double shifted = x + round;
+  const double t = (x - (shifted - round)) * 0.693147180559945309417;
   double p = 1.0 / 362880;
   p = p * t + 1.0 / 40320;
   p = p * t + 1.0 / 5040;
@@ -70,7 +70,7 @@ inline float v_log_f32(float x) {
   const float e = static_cast<float>(static_cast<i32>(bits >> 23 & 0xff) - 127);
   float y = static_cast<float>(log2_core(m, e));
   y = bits == 0x7f800000u ? x : y;
-  y = bits > 0x7fffffffu ? float_of(kQuietNan) : y;
+  y = bits > 0x7fffffffu ? float_of(quiet_nan_bits) : y;
   y = (bits & 0x7f800000u) == 0 ? -float_of(0x7f800000u) : y;
   return or_quiet_nan(x, y);
 }
@@ -82,7 +82,7 @@ inline float v_rcp_iflag_f32(float x) { return v_rcp_f32(x); }
 // sqrt(x): NaN below zero; subnormals are zeros.
 inline float v_sqrt_f32(float x) {
   const float source = flush(x);
-  const float y = source < 0.0f ? float_of(kQuietNan) : std::sqrt(source);
+  const float y = source < 0.0f ? float_of(quiet_nan_bits) : std::sqrt(source);
   return or_quiet_nan(x, y);
 }
 
@@ -92,15 +92,15 @@ inline float v_rsq_f32(float x) {
   const bool zero = source == 0.0f;
   const double root = std::sqrt(static_cast<double>(source > 0.0f ? source : 1.0f));
   float y = static_cast<float>(1.0 / root);
-  y = source < 0.0f ? float_of(kQuietNan) : y;
+  y = source < 0.0f ? float_of(quiet_nan_bits) : y;
   y = zero ? float_of(0x7f800000u | (bits_of(x) & 0x80000000u)) : y;
   return or_quiet_nan(x, y);
 }
 
 // sin(2 pi t) for |t| <= 1/4, in odd powers up to t^17: error below 2^-50.
 inline double sin_turns(double t) {
-  constexpr double kTurn = 6.28318530717958647693;
-  const double x = t * kTurn;
+  constexpr double two_pi = 6.28318530717958647693;
+  const double x = t * two_pi;
   const double z = x * x;
   double p = 1.0 / 355687428096000.0;
   p = 1.0 / -1307674368000.0 + p * z;
@@ -115,8 +115,8 @@ inline double sin_turns(double t) {
 
 // x less the nearest integer.
 inline double fraction_of_turn(double x) {
-  constexpr double kRound = 6755399441055744.0;
-  return x - ((x + kRound) - kRound);
+  constexpr double round = 6755399441055744.0;
+  return x - ((x + round) - round);
 }
 
 // sin(2 pi x). Beyond +-256 the result is 0 ("Vega ISA", V_SIN_F32: "valid input domain
@@ -132,7 +132,7 @@ inline float v_sin_f32(float x) {
   float y = flush(static_cast<float>(sin_turns(folded)));
   y = source == 0.0f ? source : y;
   y = outside ? 0.0f : y;
-  y = (bits_of(x) & 0x7fffffffu) == 0x7f800000u ? float_of(kQuietNan) : y;
+  y = (bits_of(x) & 0x7fffffffu) == 0x7f800000u ? float_of(quiet_nan_bits) : y;
   return or_quiet_nan(x, y);
 }
 
@@ -145,7 +145,7 @@ inline float v_cos_f32(float x) {
   const double size = r < 0.0 ? -r : r;
   float y = flush(static_cast<float>(sin_turns(0.25 - size)));
   y = outside ? 1.0f : y;
-  y = (bits_of(x) & 0x7fffffffu) == 0x7f800000u ? float_of(kQuietNan) : y;
+  y = (bits_of(x) & 0x7fffffffu) == 0x7f800000u ? float_of(quiet_nan_bits) : y;
   return or_quiet_nan(x, y);
 }
 

@@ -72,7 +72,7 @@ class Checker:
         for work, ours in zip(works, logits, strict=True):
             cache, fed = self.caches.get(work.request.id, (DynamicCache(), 0))
             tokens = torch.tensor([work.request.tokens[fed : work.end]])
-            theirs = self.model(tokens, past_key_values=cache, use_cache=True).logits[0, -1].float()
+            theirs = self.model(tokens, cache=cache, use_cache=True).logits[0, -1].float()
             self.caches[work.request.id] = (cache, work.end)
             difference = float((ours - theirs).abs().max())
             self.compared += 1

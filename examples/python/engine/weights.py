@@ -8,7 +8,8 @@ from pathlib import Path
 import torch
 from gguf import GGUFReader, dequantize
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-from tqdm import tqdm
+
+from .progress import Progress
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,15 @@ def read_weights(
 ) -> dict[str, torch.Tensor]:
     """All tensors as dense `dtype`, under GGUF's names."""
     weights = {}
-    for tensor in tqdm(reader.tensors, desc="loading", unit="tensor", disable=quiet):
-        dense = torch.from_numpy(dequantize(tensor.data, tensor.tensor_type).copy())
-        if tensor.name.endswith("attn_q.weight"):
-            dense = _half_split(dense, config.heads)
-        if tensor.name.endswith("attn_k.weight"):
-            dense = _half_split(dense, config.kv_heads)
-        weights[tensor.name] = dense.to(dtype)
+    with Progress("loading", len(reader.tensors), "tensor", hidden=quiet) as progress:
+        for tensor in reader.tensors:
+            dense = torch.from_numpy(dequantize(tensor.data, tensor.tensor_type).copy())
+            if tensor.name.endswith("attn_q.weight"):
+                dense = _half_split(dense, config.heads)
+            if tensor.name.endswith("attn_k.weight"):
+                dense = _half_split(dense, config.kv_heads)
+            weights[tensor.name] = dense.to(dtype)
+            progress.update()
     return weights
 
 

@@ -18,20 +18,29 @@ struct CpuRows {
   }
 
   /// The sum of a row's terms; f(column, count, partial) adds some to `partial` and returns it.
-  /// Four partial sums, since one would wait for itself.
+  /// Blocks are joined in double precision: in float a wide row's terms would get lost in its sum.
   template <class F>
   WF_DEVICE static float sum_columns(i64 width, F&& f) {
+    constexpr i64 block = 256 * 4 * vec_width;  // 256 terms to each of the partial sums
+    double sum = 0;
+    for (i64 begin = 0; begin < width; begin += block) {
+      sum += double{sum_block(begin, min(begin + block, width), f)};
+    }
+    return static_cast<float>(sum);
+  }
+  /// Columns [column, end): four partial sums, since one would wait for itself.
+  template <class F>
+  WF_DEVICE static float sum_block(i64 column, i64 end, F& f) {
     const Vec zero = ElementTraits<Vec>::splat(0.f);
     Vec a = zero, b = zero, c = zero, d = zero;
-    i64 column = 0;
-    for (; column + 4 * vec_width <= width; column += 4 * vec_width) {
+    for (; column + 4 * vec_width <= end; column += 4 * vec_width) {
       a = f(column, vec_width, a);
       b = f(column + vec_width, vec_width, b);
       c = f(column + 2 * vec_width, vec_width, c);
       d = f(column + 3 * vec_width, vec_width, d);
     }
-    for (; column + vec_width <= width; column += vec_width) a = f(column, vec_width, a);
-    if (column < width) b = f(column, static_cast<int>(width - column), b);
+    for (; column + vec_width <= end; column += vec_width) a = f(column, vec_width, a);
+    if (column < end) b = f(column, static_cast<int>(end - column), b);
     return reduce_add((a + b) + (c + d));
   }
 

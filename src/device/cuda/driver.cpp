@@ -8,40 +8,28 @@
 namespace wavefire::device::cuda {
 namespace {
 
-const LibraryName driver_name = {
-    .operation = "cuda",
-    .what = "NVIDIA's driver",
-    // The second: Windows' driver, seen from Linux inside it.
-    .candidates = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"},
-    .remedy = "install NVIDIA's driver, 525 or newer (it brings libcuda)"};
+LibraryName driver_name() {
+  return {.operation = "cuda",
+          .what = "NVIDIA's driver",
+          // The second: Windows' driver, seen from Linux inside it.
+          .candidates = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"},
+          .remedy = "install NVIDIA's driver, 525 or newer (it brings libcuda)"};
+}
 
 std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 class CudaDriver final : public Driver {
  public:
-  explicit CudaDriver(const Library& library)
-      : Driver(driver_name, library, common_symbols, extra_end),
-        own_(load_table<Functions>(driver_name, library, own_symbols)) {
-    const int status = functions().init(0);
-    if (status != Status::no_device) check(status, "cuInit");
+  CudaDriver(const LibraryName& name, const Library& library)
+      : Driver(name, library, common_symbols, extra_end),
+        own_(load_table<Functions>(name, library, own_symbols)) {
+    succeeds(functions().init(0), Status::no_device, "cuInit");
   }
 
   Properties properties(int ordinal) const override {
-    const auto get = [&](int name) { return attribute(name, ordinal); };
-    Properties p = common_properties(ordinal);
-    p.architecture =
-        core::join("sm_", get(Attribute::capability_major), get(Attribute::capability_minor));
-    p.multiprocessors = get(Attribute::multiprocessors);
-    p.warp_size = get(Attribute::warp_size);
-    p.max_threads_per_block = get(Attribute::max_threads_per_block);
-    p.max_threads_per_multiprocessor = get(Attribute::max_threads_per_multiprocessor);
-    p.registers_per_multiprocessor = get(Attribute::registers_per_multiprocessor);
-    p.shared_bytes_per_block = get(Attribute::shared_bytes_per_block_optin);
-    p.shared_bytes_per_multiprocessor = get(Attribute::shared_bytes_per_multiprocessor);
-    p.l2_bytes = get(Attribute::l2_bytes);
-    p.clock_khz = get(Attribute::clock_khz);
-    p.memory_clock_khz = get(Attribute::memory_clock_khz);
-    p.memory_bus_bits = get(Attribute::memory_bus_bits);
+    Properties p = common_properties(ordinal, property_attributes);
+    p.architecture = core::join("sm_", attribute(Attribute::capability_major, ordinal),
+                                attribute(Attribute::capability_minor, ordinal));
     return p;
   }
 
@@ -105,7 +93,8 @@ class CudaDriver final : public Driver {
 }  // namespace
 
 std::unique_ptr<Driver> open_driver() {
-  return std::make_unique<CudaDriver>(Library::open(driver_name));
+  const LibraryName name = driver_name();
+  return std::make_unique<CudaDriver>(name, Library::open(name));
 }
 
 }  // namespace wavefire::device::cuda

@@ -97,10 +97,7 @@ static_assert(FunctionAttribute::max_dynamic_shared_bytes ==
 static_assert(Status::success == CUDA_SUCCESS);
 static_assert(Status::out_of_memory == CUDA_ERROR_OUT_OF_MEMORY);
 static_assert(Status::no_device == CUDA_ERROR_NO_DEVICE);
-static_assert(Status::invalid_image == CUDA_ERROR_INVALID_IMAGE);
 static_assert(Status::no_binary_for_gpu == CUDA_ERROR_NO_BINARY_FOR_GPU);
-static_assert(Status::invalid_ptx == CUDA_ERROR_INVALID_PTX);
-static_assert(Status::not_found == CUDA_ERROR_NOT_FOUND);
 static_assert(Status::not_ready == CUDA_ERROR_NOT_READY);
 
 static_assert(StreamFlag::non_blocking == CU_STREAM_NON_BLOCKING);

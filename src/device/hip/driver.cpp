@@ -10,29 +10,30 @@
 namespace wavefire::device::hip {
 namespace {
 
-const LibraryName hip_name = {
-    .operation = "hip",
-    .what = "AMD's HIP runtime",
-    // The last is there to be told too old, rather than absent.
-    .candidates = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so",
-                   "/opt/rocm/lib/libamdhip64.so", "libamdhip64.so.5"},
-    .remedy = "install ROCm 6.0 or newer (it brings libamdhip64)"};
-
-constexpr const char* virtual_file = "libwavefire_virtual.so";
+LibraryName hip_name() {
+  return {.operation = "hip",
+          .what = "AMD's HIP runtime",
+          // The last is there to be told too old, rather than absent.
+          .candidates = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so",
+                         "/opt/rocm/lib/libamdhip64.so", "libamdhip64.so.5"},
+          .remedy = "install ROCm 6.0 or newer (it brings libamdhip64)"};
+}
 
 /// The folder that this very library was loaded from, with a slash.
 std::string own_folder() {
+  static constexpr char inside = 0;
   Dl_info info{};
-  if (dladdr(&virtual_file, &info) == 0 || info.dli_fname == nullptr) return {};
+  if (dladdr(&inside, &info) == 0 || info.dli_fname == nullptr) return {};
   const std::string path = info.dli_fname;
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
 
 LibraryName virtual_name() {
+  const std::string file = "libwavefire_virtual.so";
   LibraryName name = {.operation = "virtual",
                       .what = "the virtual Instinct",
-                      .candidates = {own_folder() + virtual_file, virtual_file},
+                      .candidates = {own_folder() + file, file},
                       .remedy =
                           "build Wavefire with LLVM 20 or newer (-DWAVEFIRE_BUILD_VIRTUAL=ON),"
                           " or say where it is with WAVEFIRE_VIRTUAL_LIBRARY"};
@@ -50,25 +51,12 @@ class HipDriver final : public Driver {
       // Refused if the program used the virtual Instinct before: then its devices are there.
       own_.virtual_set_devices("gfx942,gfx950");
     }
-    const int status = functions().init(0);
-    if (status != Status::no_device) check(status, "hipInit");
+    succeeds(functions().init(0), Status::no_device, "hipInit");
   }
 
   Properties properties(int ordinal) const override {
-    const auto get = [&](int name) { return attribute(name, ordinal); };
-    Properties p = common_properties(ordinal);
+    Properties p = common_properties(ordinal, property_attributes);
     p.architecture = architecture(ordinal);
-    p.multiprocessors = get(Attribute::multiprocessors);
-    p.warp_size = get(Attribute::warp_size);
-    p.max_threads_per_block = get(Attribute::max_threads_per_block);
-    p.max_threads_per_multiprocessor = get(Attribute::max_threads_per_multiprocessor);
-    p.registers_per_multiprocessor = get(Attribute::registers_per_multiprocessor);
-    p.shared_bytes_per_block = get(Attribute::shared_bytes_per_block);
-    p.shared_bytes_per_multiprocessor = get(Attribute::shared_bytes_per_multiprocessor);
-    p.l2_bytes = get(Attribute::l2_bytes);
-    p.clock_khz = get(Attribute::clock_khz);
-    p.memory_clock_khz = get(Attribute::memory_clock_khz);
-    p.memory_bus_bits = get(Attribute::memory_bus_bits);
     return p;
   }
 
@@ -127,7 +115,8 @@ class HipDriver final : public Driver {
 }  // namespace
 
 std::unique_ptr<Driver> open_driver() {
-  return std::make_unique<HipDriver>(hip_name, Library::open(hip_name), false);
+  const LibraryName name = hip_name();
+  return std::make_unique<HipDriver>(name, Library::open(name), false);
 }
 
 std::unique_ptr<Driver> open_virtual_driver() {

@@ -3,9 +3,12 @@
 #include "device/prototypes.h"
 
 #define __HIP_PLATFORM_AMD__  // NOLINT(bugprone-reserved-identifier): AMD's headers ask for it
-#include WAVEFIRE_HIP_HEADER
-#ifdef WAVEFIRE_VIRTUAL_HEADER
-#include WAVEFIRE_VIRTUAL_HEADER
+#if __has_include(<virtual/hip/hip_api.h>)
+#define VIRTUAL_HEADERS
+#include <virtual/hip/hip_api.h>
+#include <virtual/hip/virtual_instinct.h>
+#else
+#include <hip/hip_runtime_api.h>
 #endif
 
 #include "device/hip/driver.h"
@@ -72,7 +75,7 @@ constexpr std::string_view own_prototypes[] = {
 };
 static_assert(covers(own_prototypes, own_symbols));
 
-#ifdef WAVEFIRE_VIRTUAL_HEADER
+#ifdef VIRTUAL_HEADERS
 constexpr std::string_view virtual_prototypes[] = {
     prototype<&Functions::virtual_set_devices, &wavefireVirtualSetDevices>(
         "wavefireVirtualSetDevices"),
@@ -111,10 +114,7 @@ static_assert(FunctionAttribute::registers == HIP_FUNC_ATTRIBUTE_NUM_REGS);
 static_assert(Status::success == hipSuccess);
 static_assert(Status::out_of_memory == hipErrorOutOfMemory);
 static_assert(Status::no_device == hipErrorNoDevice);
-static_assert(Status::invalid_image == hipErrorInvalidImage);
 static_assert(Status::no_binary_for_gpu == hipErrorNoBinaryForGpu);
-static_assert(Status::invalid_ptx == hipErrorInvalidKernelFile);
-static_assert(Status::not_found == hipErrorNotFound);
 static_assert(Status::not_ready == hipErrorNotReady);
 
 static_assert(StreamFlag::non_blocking == hipStreamNonBlocking);

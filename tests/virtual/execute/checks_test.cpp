@@ -100,7 +100,7 @@ struct WithMemory {
     m.see_memory();
     m.set_s64(4, reinterpret_cast<u64>(bytes));
     for (u32 lane = 0; lane < 64; ++lane) m.v(2)[lane] = 4 * lane;
-    m.s(kM0) = 0;
+    m.s(m0_register) = 0;
   }
   alignas(16) u8 bytes[1024] = {};
   Machine m;
@@ -112,61 +112,62 @@ std::optional<Fault> with_memory(const Lines& lines, bool Checks::* which) {
 }
 
 TEST(WaitStates, AroundMemory) {
-  constexpr auto kHazards = &Checks::hazards;
+  constexpr auto hazards_check = &Checks::hazards;
   EXPECT_EQ(
       with_memory({"v_readfirstlane_b32 s4, v0", "s_nop 3", "global_load_dword v1, v2, s[4:5]"},
-                  kHazards),
+                  hazards_check),
       Fault::wait_states);
   EXPECT_EQ(
       with_memory({"global_store_dwordx4 v2, v[8:11], s[4:5]", "s_nop 0", "v_mov_b32_e32 v9, 0"},
-                  kHazards),
+                  hazards_check),
       Fault::wait_states);
   EXPECT_EQ(
       with_memory({"global_store_dwordx4 v2, v[8:11], s[4:5]", "s_nop 1", "v_mov_b32_e32 v9, 0"},
-                  kHazards),
+                  hazards_check),
       std::nullopt);
-  EXPECT_EQ(with_memory({"s_mov_b32 m0, 0", "global_load_lds_dword v2, s[4:5]"}, kHazards),
+  EXPECT_EQ(with_memory({"s_mov_b32 m0, 0", "global_load_lds_dword v2, s[4:5]"}, hazards_check),
             Fault::wait_states);
-  EXPECT_EQ(
-      with_memory({"s_mov_b32 m0, 0", "s_nop 0", "global_load_lds_dword v2, s[4:5]"}, kHazards),
-      std::nullopt);
+  EXPECT_EQ(with_memory({"s_mov_b32 m0, 0", "s_nop 0", "global_load_lds_dword v2, s[4:5]"},
+                        hazards_check),
+            std::nullopt);
 }
 
 TEST(Waits, ForLoads) {
-  constexpr auto kWaits = &Checks::waits;
+  constexpr auto waits_check = &Checks::waits;
   const std::string load = "global_load_dword v8, v2, s[4:5]", use = "v_add_u32_e32 v1, v8, v8";
   const std::string other = "global_load_dword v9, v2, s[4:5]";
-  EXPECT_EQ(with_memory({load, use}, kWaits), Fault::not_waited_for);
-  EXPECT_EQ(with_memory({load, "v_mov_b32_e32 v8, 0"}, kWaits), Fault::not_waited_for);
-  EXPECT_EQ(with_memory({load, "s_waitcnt vmcnt(0)", use}, kWaits), std::nullopt);
+  EXPECT_EQ(with_memory({load, use}, waits_check), Fault::not_waited_for);
+  EXPECT_EQ(with_memory({load, "v_mov_b32_e32 v8, 0"}, waits_check), Fault::not_waited_for);
+  EXPECT_EQ(with_memory({load, "s_waitcnt vmcnt(0)", use}, waits_check), std::nullopt);
   // In order: one may be left if it is the other.
-  EXPECT_EQ(with_memory({load, other, "s_waitcnt vmcnt(1)", use}, kWaits), std::nullopt);
-  EXPECT_EQ(with_memory({other, load, "s_waitcnt vmcnt(1)", use}, kWaits), Fault::not_waited_for);
-  EXPECT_EQ(with_memory({load, "s_waitcnt lgkmcnt(0)", use}, kWaits), Fault::not_waited_for);
+  EXPECT_EQ(with_memory({load, other, "s_waitcnt vmcnt(1)", use}, waits_check), std::nullopt);
+  EXPECT_EQ(with_memory({other, load, "s_waitcnt vmcnt(1)", use}, waits_check),
+            Fault::not_waited_for);
+  EXPECT_EQ(with_memory({load, "s_waitcnt lgkmcnt(0)", use}, waits_check), Fault::not_waited_for);
   // A store counts, too.
-  EXPECT_EQ(
-      with_memory({load, "global_store_dword v2, v9, s[4:5]", "s_waitcnt vmcnt(1)", use}, kWaits),
-      std::nullopt);
+  EXPECT_EQ(with_memory({load, "global_store_dword v2, v9, s[4:5]", "s_waitcnt vmcnt(1)", use},
+                        waits_check),
+            std::nullopt);
 }
 
 TEST(Waits, ForLdsAndScalars) {
-  constexpr auto kWaits = &Checks::waits;
-  EXPECT_EQ(with_memory({"ds_read_b32 v8, v2", "v_add_u32_e32 v1, v8, v8"}, kWaits),
+  constexpr auto waits_check = &Checks::waits;
+  EXPECT_EQ(with_memory({"ds_read_b32 v8, v2", "v_add_u32_e32 v1, v8, v8"}, waits_check),
             Fault::not_waited_for);
   EXPECT_EQ(with_memory({"ds_read_b32 v8, v2", "ds_read_b32 v9, v2", "s_waitcnt lgkmcnt(1)",
                          "v_add_u32_e32 v1, v8, v8"},
-                        kWaits),
+                        waits_check),
             std::nullopt);
-  EXPECT_EQ(with_memory({"s_load_dword s8, s[4:5], 0x0", "s_mov_b32 s9, s8"}, kWaits),
+  EXPECT_EQ(with_memory({"s_load_dword s8, s[4:5], 0x0", "s_mov_b32 s9, s8"}, waits_check),
             Fault::not_waited_for);
   // Scalar loads come back in any order: only 0 helps, for LDS among them as well.
   EXPECT_EQ(with_memory({"s_load_dword s8, s[4:5], 0x0", "s_load_dword s9, s[4:5], 0x0",
                          "s_waitcnt lgkmcnt(1)", "s_mov_b32 s10, s8"},
-                        kWaits),
+                        waits_check),
             Fault::not_waited_for);
   EXPECT_EQ(with_memory({"ds_read_b32 v8, v2", "s_load_dword s9, s[4:5], 0x0",
                          "s_waitcnt lgkmcnt(1)", "v_add_u32_e32 v1, v8, v8"},
-                        kWaits),
+                        waits_check),
             Fault::not_waited_for);
 }
 

@@ -9,13 +9,13 @@ u32 bits(float x) { return std::bit_cast<u32>(x); }
 float f32(u32 x) { return std::bit_cast<float>(x); }
 
 // 1, 2, -1/2 and 3/2, exact in all of them.
-const float kNumbers[] = {1.0f, 2.0f, -0.5f, 1.5f};
-const u32 kF16[] = {0x3c00, 0x4000, 0xb800, 0x3e00};
-const u32 kBf16[] = {0x3f80, 0x4000, 0xbf00, 0x3fc0};
-const u32 kFp8[] = {0x38, 0x40, 0xb0, 0x3c}, kBf8[] = {0x3c, 0x40, 0xb8, 0x3e};
-const u32 kFp8Fnuz[] = {0x40, 0x48, 0xb8, 0x44}, kBf8Fnuz[] = {0x40, 0x44, 0xbc, 0x42};
-const u32 kFp6[] = {0x08, 0x10, 0x24, 0x0c}, kBf6[] = {0x0c, 0x10, 0x28, 0x0e};
-const u32 kFp4[] = {2, 4, 9, 3};
+const float numbers[] = {1.0f, 2.0f, -0.5f, 1.5f};
+const u32 f16_codes[] = {0x3c00, 0x4000, 0xb800, 0x3e00};
+const u32 bf16_codes[] = {0x3f80, 0x4000, 0xbf00, 0x3fc0};
+const u32 fp8_format[] = {0x38, 0x40, 0xb0, 0x3c}, bf8_format[] = {0x3c, 0x40, 0xb8, 0x3e};
+const u32 fp8_fnuz_codes[] = {0x40, 0x48, 0xb8, 0x44}, bf8_fnuz_codes[] = {0x40, 0x44, 0xbc, 0x42};
+const u32 fp6_codes[] = {0x08, 0x10, 0x24, 0x0c}, bf6_codes[] = {0x0c, 0x10, 0x28, 0x0e};
+const u32 fp4_codes[] = {2, 4, 9, 3};
 
 u32 all_four(const u32* codes, u32 width = 8) {
   u32 word = 0;
@@ -28,26 +28,26 @@ struct Eight {
   Target target;
   const u32* codes;
 };
-const Eight kEights[] = {{"fp8", Target::gfx942, kFp8Fnuz},
-                         {"bf8", Target::gfx942, kBf8Fnuz},
-                         {"fp8", Target::gfx950, kFp8},
-                         {"bf8", Target::gfx950, kBf8}};
+const Eight eights[] = {{"fp8", Target::gfx942, fp8_fnuz_codes},
+                        {"bf8", Target::gfx942, bf8_fnuz_codes},
+                        {"fp8", Target::gfx950, fp8_format},
+                        {"bf8", Target::gfx950, bf8_format}};
 
 TEST(Formats, EightBits) {
-  for (const Eight& e : kEights) {
+  for (const Eight& e : eights) {
     const std::string n = e.name;
     Machine m(e.target);
     m.v(1)[5] = all_four(e.codes);
     for (u32 i = 0; i < 4; ++i) {
       m.run("v_cvt_f32_" + n + "_sdwa v2, v1 src0_sel:BYTE_" + std::to_string(i));
-      EXPECT_EQ(f32(m.v(2)[5]), kNumbers[i]) << n;
+      EXPECT_EQ(f32(m.v(2)[5]), numbers[i]) << n;
     }
     m.run("v_cvt_pk_f32_" + n + "_sdwa v[2:3], v1 src0_sel:WORD_1");
-    EXPECT_EQ(f32(m.v(2)[5]), kNumbers[2]);
-    EXPECT_EQ(f32(m.v(3)[5]), kNumbers[3]);
+    EXPECT_EQ(f32(m.v(2)[5]), numbers[2]);
+    EXPECT_EQ(f32(m.v(3)[5]), numbers[3]);
     m.run("v_cvt_pk_f32_" + n + "_e32 v[2:3], v1");
-    EXPECT_EQ(f32(m.v(3)[5]), kNumbers[1]);
-    for (u32 i = 0; i < 4; ++i) m.v(4 + i)[5] = bits(kNumbers[i]);
+    EXPECT_EQ(f32(m.v(3)[5]), numbers[1]);
+    for (u32 i = 0; i < 4; ++i) m.v(4 + i)[5] = bits(numbers[i]);
     m.v(8)[5] = 0;
     m.run("v_cvt_pk_" + n + "_f32 v8, v4, v5");
     m.run("v_cvt_pk_" + n + "_f32 v8, v6, v7 op_sel:[0,0,1]");
@@ -60,7 +60,7 @@ TEST(Formats, EightBits) {
 
 // The scale is 2; f32, f16 and bf16 on the wide side.
 TEST(Formats, ScaledEightBits) {
-  for (const Eight& e : {kEights[2], kEights[3]}) {
+  for (const Eight& e : {eights[2], eights[3]}) {
     const std::string n = e.name;
     Machine m(Target::gfx950);
     m.v(1)[0] = all_four(e.codes);
@@ -100,7 +100,7 @@ TEST(Formats, ScaledEightBits) {
 
 TEST(Formats, FourBits) {
   Machine m(Target::gfx950);
-  m.v(1)[0] = all_four(kFp4, 4) << 8;  // bytes 1 and 2
+  m.v(1)[0] = all_four(fp4_codes, 4) << 8;  // bytes 1 and 2
   m.v(9)[0] = bits(2.0f);
   m.run("v_cvt_scalef32_pk_f32_fp4 v[2:3], v1, v9 op_sel:[0,1,0]");
   EXPECT_EQ(f32(m.v(2)[0]), -1.0f);
@@ -133,17 +133,17 @@ u32 six(Machine& m, u32 first, u32 i) {
 }
 
 TEST(Formats, SixBits) {
-  const std::pair<const char*, const u32*> formats[] = {{"fp6", kFp6}, {"bf6", kBf6}};
+  const std::pair<const char*, const u32*> formats[] = {{"fp6", fp6_codes}, {"bf6", bf6_codes}};
   for (const auto& [name, codes] : formats) {
     Machine m(Target::gfx950);
     const std::string n = name;
     m.v(90)[0] = bits(1.0f);
     for (u32 i = 0; i < 32; ++i) {
-      m.v(10 + i)[0] = bits(kNumbers[i % 4]);
+      m.v(10 + i)[0] = bits(numbers[i % 4]);
       u32& half = m.v(50 + i / 2)[0];
-      half = i % 2 ? half | kF16[i % 4] << 16 : kF16[i % 4];
+      half = i % 2 ? half | f16_codes[i % 4] << 16 : f16_codes[i % 4];
       u32& bhalf = m.v(70 + i / 2)[0];
-      bhalf = i % 2 ? bhalf | kBf16[i % 4] << 16 : kBf16[i % 4];
+      bhalf = i % 2 ? bhalf | bf16_codes[i % 4] << 16 : bf16_codes[i % 4];
     }
     for (const std::string& text :
          {"v_cvt_scalef32_pk32_" + n + "_f16 v[0:5], v[50:65], v90",
@@ -160,9 +160,9 @@ TEST(Formats, SixBits) {
     m.run("v_cvt_scalef32_pk32_f16_" + n + " v[140:155], v[0:5], v90");
     m.run("v_cvt_scalef32_pk32_bf16_" + n + " v[160:175], v[0:5], v90");
     for (u32 i = 0; i < 32; ++i) {
-      ASSERT_EQ(f32(m.v(100 + i)[0]), kNumbers[i % 4]);
-      ASSERT_EQ(m.v(140 + i / 2)[0] >> 16 * (i % 2) & 0xffff, kF16[i % 4]);
-      ASSERT_EQ(m.v(160 + i / 2)[0] >> 16 * (i % 2) & 0xffff, kBf16[i % 4]);
+      ASSERT_EQ(f32(m.v(100 + i)[0]), numbers[i % 4]);
+      ASSERT_EQ(m.v(140 + i / 2)[0] >> 16 * (i % 2) & 0xffff, f16_codes[i % 4]);
+      ASSERT_EQ(m.v(160 + i / 2)[0] >> 16 * (i % 2) & 0xffff, bf16_codes[i % 4]);
     }
   }
 }

@@ -16,7 +16,7 @@ struct Dpp {
   const char* name;
   std::function<int(int)> source;  // of a lane; -1: none
 };
-const Dpp kDpp[] = {
+const Dpp dpp_cases[] = {
     {"quad_perm:[3,0,1,2]", [](int l) { return l / 4 * 4 + (l + 3) % 4; }},
     {"row_shl:3", [](int l) { return l % 16 + 3 < 16 ? l + 3 : -1; }},
     {"row_shr:5", [](int l) { return l % 16 >= 5 ? l - 5 : -1; }},
@@ -33,7 +33,7 @@ const Dpp kDpp[] = {
 };
 
 TEST(Lanes, Dpp) {
-  for (const Dpp& dpp : kDpp) {
+  for (const Dpp& dpp : dpp_cases) {
     for (const bool bound : {false, true}) {
       for (const u64 exec : {~u64{0}, u64{0xfff0ff0ff0ffff3c}}) {
         Machine m;

@@ -33,7 +33,7 @@ std::vector<LoadCase> memory_stores(const std::string& kind) {
       {kind + "_store_byte_d16_hi", {1, false, 2}}, {kind + "_store_short_d16_hi", {2, false, 2}}};
 }
 
-const std::vector<LoadCase> kLdsReads = {
+const std::vector<LoadCase> lds_reads = {
     {"ds_read_b32", {4, false, 0}},     {"ds_read_b64", {8, false, 0}},
     {"ds_read_b96", {12, false, 0}},    {"ds_read_b128", {16, false, 0}},
     {"ds_read_u8", {1, false, 0}},      {"ds_read_i8", {1, true, 0}},
@@ -41,7 +41,7 @@ const std::vector<LoadCase> kLdsReads = {
     {"ds_read_u8_d16", {1, false, 1}},  {"ds_read_u8_d16_hi", {1, false, 2}},
     {"ds_read_i8_d16", {1, true, 1}},   {"ds_read_i8_d16_hi", {1, true, 2}},
     {"ds_read_u16_d16", {2, false, 1}}, {"ds_read_u16_d16_hi", {2, false, 2}}};
-const std::vector<LoadCase> kLdsWrites = {
+const std::vector<LoadCase> lds_writes = {
     {"ds_write_b32", {4, false, 0}},       {"ds_write_b64", {8, false, 0}},
     {"ds_write_b96", {12, false, 0}},      {"ds_write_b128", {16, false, 0}},
     {"ds_write_b8", {1, false, 0}},        {"ds_write_b16", {2, false, 0}},
@@ -246,7 +246,7 @@ TEST(Memory, FlatApertures) {
   for (u32 lane = 0; lane < 64; ++lane) {
     f.m.set_v64(
         4, lane,
-        u64{lane % 2 ? kSharedAperture : kPrivateAperture} << 32 | (lane % 2 ? 4 * lane : 8));
+        u64{lane % 2 ? shared_aperture : private_aperture} << 32 | (lane % 2 ? 4 * lane : 8));
   }
   f.m.run("flat_store_dword v[4:5], v8");
   f.m.run("flat_load_dword v12, v[4:5]");
@@ -292,13 +292,13 @@ TEST(Memory, ScalarLoads) {
 }
 
 TEST(Lds, ReadsAndWrites) {
-  for (const LoadCase& test : kLdsReads) {
+  for (const LoadCase& test : lds_reads) {
     Fixture f;
     std::memcpy(f.m.lds().data.get(), f.bytes, sizeof(f.bytes));
     std::memset(f.m.lds().undefined.get(), 0, sizeof(f.bytes));
     check_load(f, test, "v2", 20);
   }
-  for (const LoadCase& test : kLdsWrites) {
+  for (const LoadCase& test : lds_writes) {
     Fixture f;
     f.m.run(test.name + " v2, " + registers(8, words_of(test.shape)) + " offset:4");
     for (u32 lane = 0; lane < 64; ++lane) {
@@ -333,36 +333,44 @@ TEST(Lds, Pairs) {
 }
 
 // "CDNA4 ISA": 16 lanes hold rows of 16 elements; lane i gets column i.
-TEST(Lds, TransposedReads) {
-  for (const u32 bits : {16u, 8u, 4u}) {
-    Fixture f(Target::gfx950);
-    for (u32 i = 0; i < 1024; ++i) f.m.lds().data[i] = static_cast<u8>(sample(i, 5));
-    std::memset(f.m.lds().undefined.get(), 0, 1024);
-    for (u32 lane = 0; lane < 64; ++lane) f.m.v(2)[lane] = 8 * lane;
-    f.m.run("ds_read_b64_tr_b" + std::to_string(bits) + " v[8:9], v2");
-    f.m.run("s_waitcnt lgkmcnt(0)");
-    const auto element = [&](u32 group, u32 row, u32 column) {
-      const u32 bit = group * 16 * 64 + (row * 16 + column) * bits;
-      return f.m.lds().data[bit / 8] >> bit % 8 & (bits == 4 ? 15 : 255);
-    };
-    for (u32 lane = 0; lane < 64; ++lane) {
-      for (u32 e = 0; e < 64 / bits; ++e) {
-        const u64 got = f.m.v64(8, lane) >> e * bits & (bits == 4 ? 15 : 255);
-        ASSERT_EQ(got, element(lane / 16, e, lane % 16)) << bits << " lane " << lane;
-      }
+void check_transposed_read(u32 bits) {
+  const u32 lane_bits = bits == 6 ? 96 : 64, ones = (1u << std::min(bits, 8u)) - 1;
+  Fixture f(Target::gfx950);
+  for (u32 i = 0; i < 1024; ++i) f.m.lds().data[i] = static_cast<u8>(sample(i, 5));
+  std::memset(f.m.lds().undefined.get(), 0, 1024);
+  for (u32 lane = 0; lane < 64; ++lane) f.m.v(2)[lane] = lane * lane_bits / 8;
+  f.m.run("ds_read_b" + std::to_string(lane_bits) + "_tr_b" + std::to_string(bits) + " " +
+          registers(8, lane_bits / 32) + ", v2");
+  f.m.run("s_waitcnt lgkmcnt(0)");
+  const auto element = [&](u32 group, u32 row, u32 column) {
+    const u32 bit = group * 16 * lane_bits + (row * 16 + column) * bits;
+    u32 pair = 0;  // an element of six bits may cross a byte
+    std::memcpy(&pair, &f.m.lds().data[bit / 8], 2);
+    return pair >> bit % 8 & ones;
+  };
+  for (u32 lane = 0; lane < 64; ++lane) {
+    for (u32 e = 0; e < lane_bits / bits; ++e) {
+      const u32 word = e * bits / 32;
+      const u64 pair = f.m.v(8 + word)[lane] | u64{f.m.v(9 + word)[lane]} << 32;
+      ASSERT_EQ(pair >> e * bits % 32 & ones, element(lane / 16, e, lane % 16))
+          << bits << " lane " << lane << " element " << e;
     }
   }
 }
 
+TEST(Lds, TransposedReads) {
+  for (const u32 bits : {16u, 8u, 6u, 4u}) check_transposed_read(bits);
+}
+
 TEST(Lds, ByLaneNumber) {
   Fixture f;
-  f.m.s(kM0) = 64;
+  f.m.s(m0_register) = 64;
   f.m.run("ds_write_addtid_b32 v8 offset:16");
   f.m.run("ds_read_addtid_b32 v9 offset:16");
   f.m.run("s_waitcnt lgkmcnt(0)");
   EXPECT_EQ(std::memcmp(f.m.v(9), f.m.v(8), sizeof(Row)), 0);
   EXPECT_EQ(std::memcmp(f.m.lds().data.get() + 80, f.m.v(8), sizeof(Row)), 0);
-  f.m.s(kM0) = 128 << 16;
+  f.m.s(m0_register) = 128 << 16;
   f.m.lds().data[128] = 7;
   std::memset(f.m.lds().data.get() + 129, 0, 3);
   f.m.wave().set_exec(0x7f);
@@ -386,7 +394,7 @@ TEST(Memory, ToLds) {
                                             {"global_load_lds_dwordx3", 12u, Target::gfx950},
                                             {"global_load_lds_dwordx4", 16u, Target::gfx950}}) {
     Fixture f(target);
-    f.m.s(kM0) = 32;
+    f.m.s(m0_register) = 32;
     f.m.run("s_nop 0");
     f.m.wave().set_exec(~u64{4});
     f.m.run(std::string(name) + " v2, s[4:5] offset:8");
@@ -405,7 +413,7 @@ TEST(Memory, ToLds) {
     }
   }
   Fixture f;
-  f.m.s(kM0) = 0;
+  f.m.s(m0_register) = 0;
   f.m.s(6) = 100;
   f.m.s(7) = 0x20000;
   f.m.run("s_nop 0");

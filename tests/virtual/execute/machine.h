@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <random>
+#include <set>
 #include <string>
 
 #include "support.h"
@@ -16,11 +17,18 @@
 
 namespace instinct {
 
+// The opcodes that tests have run on a machine; main.cpp wants every one that there is.
+inline std::set<const Opcode*>& tested_opcodes() {
+  static std::set<const Opcode*> opcodes;
+  return opcodes;
+}
+
 class Machine {
  public:
-  explicit Machine(Target target = Target::gfx942, Checks checks = Checks::none(), u32 waves = 1)
+  explicit Machine(Target target = Target::gfx942, Checks checks = Checks::none(), u32 waves = 1,
+                   const std::vector<std::string>& program = {"s_endpgm"})
       : object_(load(target)),
-        program_(Program::from_text({"s_endpgm"}, target)),
+        program_(Program::from_text(program, target)),
         launch_{.object = *object_,
                 .kernel = object_->kernels()[0],
                 .grid = {},
@@ -41,7 +49,7 @@ class Machine {
     for (u32 i = 0; i < waves; ++i) {
       // All registers, not only those of the kernel, are there and undefined.
       Wave& one = group_->wave(i);
-      for (u32 r = 0; r < kVectors && one.track; ++r) {
+      for (u32 r = 0; r < vector_count && one.track; ++r) {
         std::memset(one.undefined[r].lane, 0xff, sizeof(Row));
         one.dirty.set(r);
       }
@@ -58,7 +66,7 @@ class Machine {
     wave(of_wave).dirty.reset(index);
     return wave(of_wave).vector[index].lane;
   }
-  u32* a(u32 index) { return v(kAccumulators + index); }
+  u32* a(u32 index) { return v(first_accumulator + index); }
   u32& s(u32 index, u32 of_wave = 0) {
     wave(of_wave).scalar_undefined[index] = 0;
     wave(of_wave).scalar_dirty[index / 64] &= ~(u64{1} << index % 64);
@@ -80,13 +88,33 @@ class Machine {
   // Makes memory that was added since visible.
   void see_memory() { state_.map = memory.map(); }
 
-  // Executes lines; fails the test at one that is not known.
+  // Executes an instruction, of which the test looks at the result; fails if it is not known.
   void run(const std::string& text, u32 of_wave = 0) {
+    tested_opcodes().insert(parse_instruction(text, target_).opcode);
+    ASSERT_NE(execute(text, of_wave), nullptr) << text;
+  }
+  // The same for a test that says nothing of what the instruction computes.
+  const Opcode* execute(const std::string& text, u32 of_wave = 0) {
     Instruction in = parse_instruction(text, target_);
-    ASSERT_NE(in.opcode, nullptr) << text;
+    if (!in.opcode) return nullptr;
     classify_hazards(in);
     kept_.push_back(in);
     group_->step(wave(of_wave), kept_.back());
+    return in.opcode;
+  }
+  // Executes an instruction of the program.
+  void step(u32 index) {
+    const Instruction& in = program_->instructions()[index];
+    tested_opcodes().insert(in.opcode);
+    group_->step(wave(), in);
+  }
+  std::optional<Fault> fault_of_step(u32 index) {
+    try {
+      step(index);
+    } catch (const Stop& stop) {
+      return stop.report.fault;
+    }
+    return std::nullopt;
   }
   // What a check finds at the last of these lines, or nothing.
   std::optional<Fault> fault(const std::vector<std::string>& lines, u32 of_wave = 0) {
@@ -119,12 +147,12 @@ class Machine {
 
 // Words that are often at the edge of something, then random ones.
 inline u32 sample(u32 i, u32 salt) {
-  constexpr u32 kEdges[] = {0,          1,          2,          0x7fffffff, 0x80000000, 0xffffffff,
-                            0x7fff8000, 0x00ff00ff, 0x80008000, 31,         32,         0x3f800000,
-                            0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000};
-  constexpr u32 kCount = std::size(kEdges);
+  constexpr u32 edges[] = {0,          1,          2,          0x7fffffff, 0x80000000, 0xffffffff,
+                           0x7fff8000, 0x00ff00ff, 0x80008000, 31,         32,         0x3f800000,
+                           0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000};
+  constexpr u32 edge_count = std::size(edges);
   const u32 mixed = (i * 2654435761u ^ salt * 40503u) * 2246822519u;
-  if (i % 4 == 0) return kEdges[(mixed >> 13) % kCount];
+  if (i % 4 == 0) return edges[(mixed >> 13) % edge_count];
   return mixed ^ mixed >> 15;
 }
 

@@ -5,9 +5,9 @@
 namespace instinct {
 namespace {
 
-constexpr int kMatrix = static_cast<int>(Unit::matrix);
-constexpr int kLds = static_cast<int>(Unit::lds);
-constexpr int kVector = static_cast<int>(Unit::valu);
+constexpr int matrix_unit = static_cast<int>(Unit::matrix);
+constexpr int lds_unit = static_cast<int>(Unit::lds);
+constexpr int vector_unit = static_cast<int>(Unit::valu);
 
 // The lines, repeated, on `waves` waves.
 ModelResult simulate_lines(const std::vector<std::string>& lines, u32 repeats, u32 waves,
@@ -36,7 +36,7 @@ TEST(Model, MatrixUnitIsBusy) {
   const ModelResult result = simulate_lines(lines, 100, 4);
   EXPECT_GT(result.whole.matrix_share(), 0.95);
   EXPECT_NEAR(static_cast<double>(result.whole.total), 800 * 32, 800);
-  EXPECT_EQ(result.whole.busy[kMatrix], 800u * 32);
+  EXPECT_EQ(result.whole.busy[matrix_unit], 800u * 32);
 }
 
 // A wave of vector instructions takes four cycles each; a second wave on the SIMD does not help.
@@ -70,7 +70,7 @@ TEST(Model, WavesOverlap) {
 TEST(Model, LdsBandwidth) {
   const std::vector<std::string> lines(16, "ds_read_b128 v[4:7], v2");
   const ModelResult result = simulate_lines(lines, 20, 4, 8);
-  EXPECT_GT(share(result.whole.busy[kLds], result.whole.total), 0.9);
+  EXPECT_GT(share(result.whole.busy[lds_unit], result.whole.total), 0.9);
   EXPECT_NEAR(static_cast<double>(result.whole.total), 4 * 16 * 20 * 8, 1500);
 }
 
@@ -80,7 +80,7 @@ TEST(Model, WaitsForMemory) {
   const ModelResult result = simulate_lines(lines, 10, 4, 4);
   EXPECT_GT(result.whole.total, 10u * 500);
   EXPECT_GT(share(result.whole.waiting_memory, result.whole.total), 0.9);
-  EXPECT_EQ(result.whole.busy[kVector], 10u * 4);
+  EXPECT_EQ(result.whole.busy[vector_unit], 10u * 4);
 }
 
 // A wave that comes late keeps the others waiting.

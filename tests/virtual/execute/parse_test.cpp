@@ -30,15 +30,15 @@ TEST(Parse, Registers) {
 
 TEST(Parse, AccumulatorsFollowVectors) {
   const Instruction in = parse("v_mfma_f32_32x32x8_bf16 a[0:15], v[2:3], v[4:5], a[0:15]");
-  EXPECT_EQ(in.dst().first, kAccumulators);
+  EXPECT_EQ(in.dst().first, first_accumulator);
   EXPECT_EQ(in.dst().count, 16);
   EXPECT_EQ(in.passes, 8);
 }
 
 TEST(Parse, NamedScalars) {
-  EXPECT_EQ(parse("s_mov_b64 exec, vcc").dst().first, kExec);
-  EXPECT_EQ(parse("s_mov_b32 m0, vcc_hi").src(0).first, kVcc + 1);
-  EXPECT_EQ(parse("s_mov_b64 s[0:1], src_shared_base").src(0).value >> 32, kSharedAperture);
+  EXPECT_EQ(parse("s_mov_b64 exec, vcc").dst().first, exec_register);
+  EXPECT_EQ(parse("s_mov_b32 m0, vcc_hi").src(0).first, vcc_register + 1);
+  EXPECT_EQ(parse("s_mov_b64 s[0:1], src_shared_base").src(0).value >> 32, shared_aperture);
 }
 
 // "CDNA3 ISA": an inline constant has the format of its operand.

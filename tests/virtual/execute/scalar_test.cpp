@@ -49,8 +49,14 @@ u64 reverse(u64 a, u32 width) {
   for (u32 k = 0; k < width; ++k) r |= (a >> k & 1) << (width - 1 - k);
   return r;
 }
+// `value` at `step` bits for each group of four bits that is not 0.
+u64 quads(u64 a, u32 width, u32 step, u64 value) {
+  u64 r = 0;
+  for (u32 k = 0; k < width / 4; ++k) r |= (a >> 4 * k & 15 ? value : 0) << step * k;
+  return r;
+}
 
-const Case kCases[] = {
+const Case scalar_cases[] = {
     {"s_mov_b32", {1, 1}, [](u64 a, u64, bool) { return Result{a}; }},
     {"s_mov_b64", {2, 2}, [](u64 a, u64, bool) { return Result{a}; }},
     {"s_not_b32", {1, 1}, [](u64 a, u64, bool) { return logic(~a, 1); }},
@@ -79,6 +85,10 @@ const Case kCases[] = {
        for (u32 k = 0; k < 64; ++k) r |= (a >> k / 2 & 1) << k;
        return Result{r};
      }},
+    {"s_quadmask_b32", {1, 1}, [](u64 a, u64, bool) { return logic(quads(a, 32, 1, 1), 1); }},
+    {"s_quadmask_b64", {2, 2}, [](u64 a, u64, bool) { return logic(quads(a, 64, 1, 1), 2); }},
+    {"s_wqm_b32", {1, 1}, [](u64 a, u64, bool) { return logic(quads(a, 32, 4, 15), 1); }},
+    {"s_wqm_b64", {2, 2}, [](u64 a, u64, bool) { return logic(quads(a, 64, 4, 15), 2); }},
     {"s_add_u32", {1, 1, 1}, [](u64 a, u64 b, bool) { return Result{a + b, a + b > 0xffffffff}; }},
     {"s_sub_u32", {1, 1, 1}, [](u64 a, u64 b, bool) { return Result{a - b, b > a}; }},
     {"s_addc_u32",
@@ -185,7 +195,7 @@ std::string pair(u32 first, u32 words) {
 }
 
 TEST(Scalar, All) {
-  for (const Case& test : kCases) {
+  for (const Case& test : scalar_cases) {
     Machine m;
     std::string text = test.name;
     if (test.words[0]) text += " " + pair(20, test.words[0]) + ",";
@@ -293,7 +303,7 @@ TEST(Scalar, SavesExec) {
 
 TEST(Scalar, RelativeRegisters) {
   Machine m;
-  m.s(kM0) = 3;
+  m.s(m0_register) = 3;
   for (u32 r = 10; r < 20; ++r) m.s(r) = r;
   m.run("s_movrels_b32 s4, s10");
   EXPECT_EQ(m.s(4), 13u);

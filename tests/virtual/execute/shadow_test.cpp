@@ -92,7 +92,7 @@ void run(Machine& m, const std::string& text, const Row (&values)[8], const Row 
     std::memcpy(m.wave().undefined[2 + r].lane, undefined[r].lane, sizeof(Row));
     m.wave().dirty.set(2 + r);
   }
-  m.run(text);
+  ASSERT_NE(m.execute(text), nullptr) << text;
   for (u32 k = 0; k < words; ++k) {
     std::memcpy(result[k].lane, m.wave().vector[8 + k].lane, sizeof(Row));
     const bool dirty = m.wave().dirty.test(8 + k);
@@ -170,7 +170,7 @@ TEST(Shadow, FollowsValues) {
   EXPECT_EQ(m.wave().undefined[2].lane[7], 0u);
   EXPECT_EQ(m.wave().undefined[2].lane[8], ~0u);
   m.run("v_cmp_eq_u32_e32 vcc, v2, v1");  // inactive lanes get 0, which is known
-  EXPECT_EQ(m.wave().scalar_undefined[kVcc], 0u);
+  EXPECT_EQ(m.wave().scalar_undefined[vcc_register], 0u);
 }
 
 TEST(Shadow, ScalarsFollow) {
@@ -194,16 +194,16 @@ TEST(Shadow, LeavesThroughChecks) {
     m.set_s64(4, 0x1000);
     return m.fault(lines);
   };
-  constexpr auto kFault = Fault::undefined_value;
-  EXPECT_EQ(found({"s_and_saveexec_b64 s[6:7], s[20:21]"}), kFault);
-  EXPECT_EQ(found({"s_mov_b64 exec, s[20:21]"}), kFault);
-  EXPECT_EQ(found({"s_cmp_eq_u32 s20, 0", "s_cbranch_scc1 1"}), kFault);
-  EXPECT_EQ(found({"v_cmp_eq_u32_e32 vcc, v1, v2", "s_cbranch_vccnz 1"}), kFault);
-  EXPECT_EQ(found({"v_readlane_b32 s6, v1, s20"}), kFault);
-  EXPECT_EQ(found({"ds_read_b32 v3, v2"}), kFault);
-  EXPECT_EQ(found({"s_load_dword s6, s[20:21], 0x0"}), kFault);
-  EXPECT_EQ(found({"global_load_dword v3, v2, s[4:5]"}), kFault);
-  EXPECT_EQ(found({"s_setpc_b64 s[20:21]"}), kFault);
+  constexpr auto expected_fault = Fault::undefined_value;
+  EXPECT_EQ(found({"s_and_saveexec_b64 s[6:7], s[20:21]"}), expected_fault);
+  EXPECT_EQ(found({"s_mov_b64 exec, s[20:21]"}), expected_fault);
+  EXPECT_EQ(found({"s_cmp_eq_u32 s20, 0", "s_cbranch_scc1 1"}), expected_fault);
+  EXPECT_EQ(found({"v_cmp_eq_u32_e32 vcc, v1, v2", "s_cbranch_vccnz 1"}), expected_fault);
+  EXPECT_EQ(found({"v_readlane_b32 s6, v1, s20"}), expected_fault);
+  EXPECT_EQ(found({"ds_read_b32 v3, v2"}), expected_fault);
+  EXPECT_EQ(found({"s_load_dword s6, s[20:21], 0x0"}), expected_fault);
+  EXPECT_EQ(found({"global_load_dword v3, v2, s[4:5]"}), expected_fault);
+  EXPECT_EQ(found({"s_setpc_b64 s[20:21]"}), expected_fault);
   EXPECT_EQ(found({"v_mov_b32_e32 v1, 0", "ds_write_b32 v1, v2"}), std::nullopt);  // kept in LDS
 }
 

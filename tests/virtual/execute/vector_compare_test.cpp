@@ -7,7 +7,7 @@
 namespace instinct {
 namespace {
 
-const char* const kIntegers[] = {"f", "lt", "eq", "le", "gt", "ne", "ge", "t"};
+const char* const integers[] = {"f", "lt", "eq", "le", "gt", "ne", "ge", "t"};
 bool integer_holds(int op, bool less, bool equal) {
   switch (op) {
     case 0: return false;
@@ -22,8 +22,8 @@ bool integer_holds(int op, bool less, bool equal) {
 }
 
 // "CDNA3 ISA": the second eight are the negations of the first, in this order.
-const char* const kFloats[] = {"f", "lt",  "eq",  "le",  "gt",  "lg",  "ge",  "o",
-                               "u", "nge", "nlg", "ngt", "nle", "neq", "nlt", "tru"};
+const char* const are_floats[] = {"f", "lt",  "eq",  "le",  "gt",  "lg",  "ge",  "o",
+                                  "u", "nge", "nlg", "ngt", "nle", "neq", "nlt", "tru"};
 bool float_holds(int op, double a, double b) {
   const bool unordered = std::isnan(a) || std::isnan(b);
   switch (op) {
@@ -72,7 +72,7 @@ void check_integers(const char* type) {
   Machine m;
   fill(m);
   for (int op = 0; op < 8; ++op) {
-    check(m, std::string(kIntegers[op]) + "_" + type, sizeof(T) == 8 ? 2 : 1, [&](u32 lane) {
+    check(m, std::string(integers[op]) + "_" + type, sizeof(T) == 8 ? 2 : 1, [&](u32 lane) {
       const T a = static_cast<T>(sizeof(T) == 8 ? m.v64(2, lane) : m.v(2)[lane]);
       const T b = static_cast<T>(sizeof(T) == 8 ? m.v64(4, lane) : m.v(4)[lane]);
       return integer_holds(op, a < b, a == b);
@@ -89,7 +89,7 @@ TEST(VectorCompare, Integers) {
   check_integers<u16>("u16");
 }
 
-const double kNumbers[] = {0, -0.0, 1, -1, 2.5, -2.5, 1e-6, 60000, INFINITY, -INFINITY, NAN};
+const double numbers[] = {0, -0.0, 1, -1, 2.5, -2.5, 1e-6, 60000, INFINITY, -INFINITY, NAN};
 
 u32 half_of(double x) {
   if (std::isnan(x)) return 0x7e00;
@@ -104,7 +104,7 @@ u32 half_of(double x) {
 TEST(VectorCompare, Floats) {
   for (const std::string type : {"f32", "f64", "f16"}) {
     Machine m;
-    const auto number = [](u32 lane, u32 k) { return kNumbers[(k ? lane / 8 : lane) % 11]; };
+    const auto number = [](u32 lane, u32 k) { return numbers[(k ? lane / 8 : lane) % 11]; };
     for (u32 lane = 0; lane < 64; ++lane) {
       for (u32 k = 0; k < 2; ++k) {
         const double x = number(lane, k);
@@ -114,7 +114,7 @@ TEST(VectorCompare, Floats) {
       }
     }
     for (int op = 0; op < 16; ++op) {
-      check(m, kFloats[op] + ("_" + type), type == "f64" ? 2 : 1,
+      check(m, are_floats[op] + ("_" + type), type == "f64" ? 2 : 1,
             [&](u32 lane) { return float_holds(op, number(lane, 0), number(lane, 1)); });
     }
   }
@@ -145,7 +145,7 @@ TEST(VectorCompare, Classes) {
   for (u32 k = 0; k < 10; ++k) {
     for (const char* source : {"f32 vcc, v2", "f64 vcc, v[4:5]", "f16 vcc, v6"}) {
       m.run(std::string("v_cmp_class_") + source + ", " + std::to_string(1 << k));
-      EXPECT_EQ(m.s64(kVcc), u64{1} << k) << source;
+      EXPECT_EQ(m.s64(vcc_register), u64{1} << k) << source;
     }
   }
   m.run("v_cmpx_class_f16 vcc, v6, 3");
@@ -157,14 +157,14 @@ TEST(VectorCompare, Classes) {
 TEST(VectorCompare, Selects) {
   Machine m;
   fill(m);
-  m.set_s64(kVcc, 0x123456789abcdef0);
+  m.set_s64(vcc_register, 0x123456789abcdef0);
   m.wave().set_exec(0xff00ff00ff00ffff);
   Row old;
   std::memcpy(old.lane, m.v(5), sizeof(old));
   m.run("v_cndmask_b32_e32 v5, v2, v3, vcc");
   for (u32 lane = 0; lane < 64; ++lane) {
     const bool on = m.wave().exec() >> lane & 1;
-    const u32 chosen = m.s64(kVcc) >> lane & 1 ? m.v(3)[lane] : m.v(2)[lane];
+    const u32 chosen = m.s64(vcc_register) >> lane & 1 ? m.v(3)[lane] : m.v(2)[lane];
     ASSERT_EQ(m.v(5)[lane], on ? chosen : old.lane[lane]);
   }
   m.run("v_cndmask_b32_e64 v5, -v2, 1.0, vcc");

@@ -45,7 +45,7 @@ double median(double a, double b, double c) {
 double fraction(double x) { return x - std::floor(x); }
 
 // Results of these inputs are exact in f32 and f16 but for the transcendental ones.
-const Case kAny[] = {
+const Case any[] = {
     {"v_add_", 2, [](double a, double b, double) { return a + b; }},
     {"v_mul_", 2, [](double a, double b, double) { return a * b; }},
     {"v_max_", 2, [](double a, double b, double) { return larger(a, b); }},
@@ -60,7 +60,7 @@ const Case kAny[] = {
     {"v_rcp_", 1, [](double a, double, double) { return 1 / a; }},
     {"v_rsq_", 1, [](double a, double, double) { return 1 / std::sqrt(a); }},
 };
-const Case kNotDouble[] = {
+const Case not_double[] = {
     {"v_sub_", 2, [](double a, double b, double) { return a - b; }},
     {"v_subrev_", 2, [](double a, double b, double) { return b - a; }},
     {"v_max3_", 3, [](double a, double b, double c) { return larger(larger(a, b), c); }},
@@ -71,19 +71,19 @@ const Case kNotDouble[] = {
     {"v_sin_", 1, [](double a, double, double) { return std::sin(2 * M_PI * a); }},
     {"v_cos_", 1, [](double a, double, double) { return std::cos(2 * M_PI * a); }},
 };
-const Case kSingleOnly[] = {
+const Case single_only[] = {
     {"v_mul_legacy_f32", 2, [](double a, double b, double) { return a * b; }},
     {"v_rcp_iflag_f32", 1, [](double a, double, double) { return 1 / a; }},
     {"v_exp_legacy_f32", 1, [](double a, double, double) { return std::exp2(a); }},
     {"v_log_legacy_f32", 1, [](double a, double, double) { return std::log2(a); }},
 };
-const Case kHalfOnly[] = {
+const Case half_only[] = {
     {"v_fma_legacy_f16", 3, [](double a, double b, double c) { return a * b + c; }},
     {"v_mad_f16", 3, [](double a, double b, double c) { return a * b + c; }},
     {"v_mad_legacy_f16", 3, [](double a, double b, double c) { return a * b + c; }},
 };
 
-const float kValues[] = {0.25f, 0.5f, 1.0f, 1.75f, 2.5f, 3.0f, 4.25f, 6.0f};
+const float values[] = {0.25f, 0.5f, 1.0f, 1.75f, 2.5f, 3.0f, 4.25f, 6.0f};
 
 std::string text_of(const std::string& name, u32 sources, u32 words) {
   std::string text = name;
@@ -97,7 +97,7 @@ std::string text_of(const std::string& name, u32 sources, u32 words) {
 }
 
 // Inputs of lane i: three of the values.
-double input(u32 lane, u32 k) { return kValues[(lane * (2 * k + 1) + (k ? lane / 8 : 0)) % 8]; }
+double input(u32 lane, u32 k) { return values[(lane * (2 * k + 1) + (k ? lane / 8 : 0)) % 8]; }
 
 void check_f32(const std::string& name, const Case& test) {
   Machine m;
@@ -138,17 +138,17 @@ void check_f16(const std::string& name, const Case& test) {
 }
 
 TEST(VectorFloat, Arithmetic) {
-  for (const Case& test : kAny) {
+  for (const Case& test : any) {
     check_f32(std::string(test.name) + "f32", test);
     check_f64(std::string(test.name) + "f64", test);
     check_f16(std::string(test.name) + "f16", test);
   }
-  for (const Case& test : kNotDouble) {
+  for (const Case& test : not_double) {
     check_f32(std::string(test.name) + "f32", test);
     check_f16(std::string(test.name) + "f16", test);
   }
-  for (const Case& test : kSingleOnly) check_f32(test.name, test);
-  for (const Case& test : kHalfOnly) check_f16(test.name, test);
+  for (const Case& test : single_only) check_f32(test.name, test);
+  for (const Case& test : half_only) check_f16(test.name, test);
 }
 
 TEST(VectorFloat, Accumulates) {
@@ -481,6 +481,29 @@ TEST(VectorFloat, Subnormals) {
   m.run("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3");
   m.run("v_add_f32_e32 v2, v1, v1");
   EXPECT_EQ(m.v(2)[0], 0x00800000u);
+}
+
+// Directions to the six faces, as the "CDNA3 ISA" tables them: face, s, t, twice the major axis.
+TEST(VectorFloat, CubeCoordinates) {
+  const struct {
+    float x, y, z, face, s, t, major;
+  } cases[] = {{3, 1, 2, 0, -2, -1, 6},  {-3, 1, 2, 1, 2, -1, -6}, {1, 3, 2, 2, 1, 2, 6},
+               {1, -3, 2, 3, 1, -2, -6}, {1, 2, 3, 4, 1, -2, 6},   {1, 2, -3, 5, -1, -2, -6},
+               {2, 2, 2, 4, 2, -2, 4},   {2, -2, 1, 3, 2, -1, -4}};
+  Machine m;
+  for (const auto& c : cases) {
+    m.v(1)[0] = bits(c.x);
+    m.v(2)[0] = bits(c.y);
+    m.v(3)[0] = bits(c.z);
+    const auto result = [&](const char* name) {
+      m.run(std::string(name) + " v4, v1, v2, v3");
+      return f32(m.v(4)[0]);
+    };
+    EXPECT_EQ(result("v_cubeid_f32"), c.face);
+    EXPECT_EQ(result("v_cubesc_f32"), c.s);
+    EXPECT_EQ(result("v_cubetc_f32"), c.t);
+    EXPECT_EQ(result("v_cubema_f32"), c.major);
+  }
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ i64 middle(i64 a, i64 b, i64 c) {
   return all[1];
 }
 
-const Case kCases[] = {
+const Case cases[] = {
     {"v_mov_b32", {1, 1}, [](u64 a, u64, u64) { return a; }},
     {"v_mov_b64", {2, 2}, [](u64 a, u64, u64) { return a; }},
     {"v_not_b32", {1, 1}, [](u64 a, u64, u64) { return ~a; }},
@@ -205,7 +205,7 @@ struct HalfCase {
 };
 i32 h(i32 x) { return static_cast<i16>(x); }
 
-const HalfCase kHalfCases[] = {
+const HalfCase half_cases[] = {
     {"v_add_u16", 2, false, [](i32 a, i32 b, i32) { return a + b; }},
     {"v_sub_u16", 2, false, [](i32 a, i32 b, i32) { return a - b; }},
     {"v_subrev_u16", 2, false, [](i32 a, i32 b, i32) { return b - a; }},
@@ -264,13 +264,13 @@ void check(const Case& test, u64 exec) {
 }
 
 TEST(VectorInteger, All) {
-  for (const Case& test : kCases) {
+  for (const Case& test : cases) {
     for (const u64 exec : {~u64{0}, u64{0x8000f0f012345671}}) check(test, exec);
   }
 }
 
 TEST(VectorInteger, SixteenBits) {
-  for (const HalfCase& test : kHalfCases) {
+  for (const HalfCase& test : half_cases) {
     Machine m;
     std::string text = std::string(test.name) + " v8, v2, v4";
     if (test.sources == 3) text += ", v6";

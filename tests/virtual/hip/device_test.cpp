@@ -21,6 +21,15 @@ TEST_P(HipDevice, is_counted_and_chosen) {
   EXPECT_EQ(device, GetParam());
 }
 
+TEST_P(HipDevice, stays_the_one_that_it_is) {
+  EXPECT_EQ(wavefireVirtualSetDevices("gfx950"), hipErrorIllegalState);
+  expect_error_text({"wavefireVirtualSetDevices", "there are devices already"});
+  EXPECT_EQ(wavefireVirtualSetDevices("gfx90a"), hipErrorInvalidValue);
+  expect_error_text({"gfx90a", "a list of gfx942 and gfx950"});
+  EXPECT_EQ(wavefireVirtualSetDevices(nullptr), hipErrorInvalidValue);
+  hipGetLastError();
+}
+
 TEST_P(HipDevice, has_the_properties_of_its_target) {
   hipDeviceProp_t properties;
   ASSERT_EQ(hipGetDeviceProperties(&properties, GetParam()), hipSuccess);

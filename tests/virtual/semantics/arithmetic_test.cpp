@@ -9,7 +9,7 @@ namespace instinct::INSTINCT_LEVEL {
 namespace {
 
 const ReferenceFormat& f16() {
-  static const ReferenceFormat format(kF16);
+  static const ReferenceFormat format(f16_format);
   return format;
 }
 
@@ -105,8 +105,8 @@ TEST(Arithmetic, ToOddKeepsWhatRoundsLater) {
 template <class T>
 T reference_select(T a, T b, bool maximum, bool ieee) {
   using F = FloatBits<T>;
-  const auto quiet = [](T x) { return std::bit_cast<T>(bits_of(x) | F::kQuiet); };
-  const auto signalling = [](T x) { return std::isnan(x) && (bits_of(x) & F::kQuiet) == 0; };
+  const auto quiet = [](T x) { return std::bit_cast<T>(bits_of(x) | F::quiet_bit); };
+  const auto signalling = [](T x) { return std::isnan(x) && (bits_of(x) & F::quiet_bit) == 0; };
   if (ieee && signalling(a)) return quiet(a);
   if (ieee && signalling(b)) return quiet(b);
   if (std::isnan(a)) return b;
@@ -159,7 +159,7 @@ TEST(Arithmetic, HalfMinimumAndMaximum) {
         const auto narrow_bits = [](float x) {
           const u32 bits = bits_of(x);
           if (!std::isfinite(x)) return (bits >> 16 & 0x8000) | 0x7c00 | (bits >> 13 & 0x3ff);
-          return narrow<kF16>(x);
+          return narrow<f16_format>(x);
         };
         ASSERT_EQ(v_min_f16(a, b, ieee),
                   narrow_bits(reference_select(wide(a), wide(b), false, ieee)))

@@ -33,7 +33,7 @@ TEST(Convert, FloatsToIntegers) {
       ASSERT_EQ(v_cvt_u32_f64(y), saturated<u32>(y)) << y;
     }
   }
-  const ReferenceFormat format(kF16);
+  const ReferenceFormat format(f16_format);
   for (u32 code = 0; code < 0x10000; ++code) {
     ASSERT_EQ(v_cvt_i16_f16(static_cast<u16>(code)), saturated<i16>(format.value(code))) << code;
     ASSERT_EQ(v_cvt_u16_f16(static_cast<u16>(code)), saturated<u16>(format.value(code))) << code;
@@ -57,7 +57,7 @@ TEST(Convert, IntegersToFloats) {
   for (const u32 x : {0u, 0x7fffffffu, 0x80000000u, 0xffffffffu, 0xffffff80u, 0xffffff7fu}) {
     ASSERT_EQ(v_cvt_f32_u32(x), static_cast<float>(static_cast<double>(x))) << x;
   }
-  const ReferenceFormat format(kF16);
+  const ReferenceFormat format(f16_format);
   for (int x = -32768; x < 65536; ++x) {
     for (const Round round : {Round::nearest, Round::up, Round::down, Round::zero}) {
       const bool away = round == Round::up ? x > 0 : round == Round::down && x < 0;

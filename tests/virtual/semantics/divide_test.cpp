@@ -73,7 +73,7 @@ TEST(Divide, F64) {
 }
 
 TEST(Divide, FixupF16) {
-  const ReferenceFormat format(kF16);
+  const ReferenceFormat format(f16_format);
   std::mt19937 random(3);
   for (u32 n = 0; n < 0x10000; ++n) {
     for (const u32 d : {0u, 0x8000u, 0x3c00u, 0xc000u, 0x7c00u, 0xfc00u, 0x7e00u,
@@ -107,7 +107,7 @@ TEST(Divide, Ldexp) {
       }
     }
   }
-  const ReferenceFormat format(kF16);
+  const ReferenceFormat format(f16_format);
   for (u32 code = 0; code < 0x10000; ++code) {
     for (const int n : {0, 1, -1, 10, -10, 24, -24, 40, -41, 300, -300, 32767, -32768}) {
       const double exact = std::ldexp(format.value(code), std::max(std::min(n, 100), -100));
@@ -136,7 +136,7 @@ TEST(Divide, Frexp) {
       ASSERT_EQ(v_frexp_exp_i32_f64(static_cast<double>(x)), exponent);
     }
   }
-  const ReferenceFormat format(kF16);
+  const ReferenceFormat format(f16_format);
   for (u32 code = 0; code < 0x10000; ++code) {
     const u16 half = static_cast<u16>(code);
     if ((code & 0x7c00) == 0x7c00) {
@@ -164,7 +164,7 @@ TEST(Divide, Fractions) {
     ASSERT_NEAR(y, exact, 0x1p-24) << x;
     ASSERT_EQ(v_fract_f64(static_cast<double>(x)), exact < 1 ? exact : 0x1.fffffffffffffp-1);
   }
-  const ReferenceFormat format(kF16);
+  const ReferenceFormat format(f16_format);
   for (u32 code = 0; code < 0x10000; ++code) {
     const u16 half = static_cast<u16>(code);
     const double x = format.value(code);
@@ -182,10 +182,10 @@ TEST(Divide, Fractions) {
 
 // The digits add up to 2 / pi; those of larger arguments start later.
 TEST(Divide, DigitsOfTwoOverPi) {
-  constexpr long double kTwoOverPi = 0.63661977236758134307553505349005744814L;
+  constexpr long double two_over_pi = 0.63661977236758134307553505349005744814L;
   long double sum = 0;
   for (u32 segment = 0; segment < 3; ++segment) sum += v_trig_preop_f64(1.0, segment);
-  EXPECT_NEAR(static_cast<double>(sum - kTwoOverPi), 0.0, 0x1p-62);
+  EXPECT_NEAR(static_cast<double>(sum - two_over_pi), 0.0, 0x1p-62);
   // 2^60: bits from 6 on, at their place.
   const double late = v_trig_preop_f64(0x1p60, 0), early = v_trig_preop_f64(1.0, 0);
   const double cut = std::ldexp(std::fmod(early, 0x1p-6), 0);

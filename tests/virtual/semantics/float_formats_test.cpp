@@ -8,11 +8,11 @@
 namespace instinct::INSTINCT_LEVEL {
 namespace {
 
-template <Format kFormat>
+template <Format tested_format>
 void check_widen() {
-  const ReferenceFormat reference(kFormat);
-  for (u32 code = 0; code < 2 * kFormat.sign(); ++code) {
-    const float actual = widen<kFormat>(code);
+  const ReferenceFormat reference(tested_format);
+  for (u32 code = 0; code < 2 * tested_format.sign(); ++code) {
+    const float actual = widen<tested_format>(code);
     const double expected = reference.value(code);
     if (std::isnan(expected)) {
       ASSERT_TRUE(std::isnan(actual)) << code;
@@ -25,15 +25,15 @@ void check_widen() {
 }
 
 TEST(FloatFormats, WidenEveryPattern) {
-  check_widen<kF16>();
-  check_widen<kBf16>();
-  check_widen<kE4m3>();
-  check_widen<kE5m2>();
-  check_widen<kE4m3Fnuz>();
-  check_widen<kE5m2Fnuz>();
-  check_widen<kE2m3>();
-  check_widen<kE3m2>();
-  check_widen<kE2m1>();
+  check_widen<f16_format>();
+  check_widen<bf16_format>();
+  check_widen<e4m3_format>();
+  check_widen<e5m2_format>();
+  check_widen<e4m3_fnuz_format>();
+  check_widen<e5m2_fnuz_format>();
+  check_widen<e2m3_format>();
+  check_widen<e3m2_format>();
+  check_widen<e2m1_format>();
 }
 
 // Numbers, what lies half-way between them, and the f32 next to both.
@@ -78,62 +78,62 @@ u32 expected_narrow(const ReferenceFormat& reference, float x, Round round, Over
   return magnitude | sign;
 }
 
-template <Format kFormat>
+template <Format tested_format>
 void check_narrow() {
-  const ReferenceFormat reference(kFormat);
+  const ReferenceFormat reference(tested_format);
   for (const float x : critical_floats(reference)) {
     for (const Round round : {Round::nearest, Round::up, Round::down, Round::zero}) {
       for (const Overflow overflow : {Overflow::natural, Overflow::saturate}) {
-        u32 actual = narrow<kFormat>(x, round, overflow);
+        u32 actual = narrow<tested_format>(x, round, overflow);
         const u32 expected = expected_narrow(reference, x, round, overflow);
-        if (std::isnan(x) && kFormat.mantissa >= 7) {
+        if (std::isnan(x) && tested_format.mantissa >= 7) {
           ASSERT_TRUE(reference.is_nan(actual)) << bits_of(x);
           ASSERT_EQ(actual & expected, expected) << bits_of(x);
           continue;
         }
         ASSERT_EQ(actual, expected)
             << bits_of(x) << " = " << x << ", rounding " << static_cast<int>(round) << ", format e"
-            << kFormat.exponent << "m" << kFormat.mantissa;
+            << tested_format.exponent << "m" << tested_format.mantissa;
       }
     }
   }
 }
 
-TEST(FloatFormats, NarrowF16) { check_narrow<kF16>(); }
-TEST(FloatFormats, NarrowBf16) { check_narrow<kBf16>(); }
+TEST(FloatFormats, NarrowF16) { check_narrow<f16_format>(); }
+TEST(FloatFormats, NarrowBf16) { check_narrow<bf16_format>(); }
 TEST(FloatFormats, NarrowFp8) {
-  check_narrow<kE4m3>();
-  check_narrow<kE4m3Fnuz>();
+  check_narrow<e4m3_format>();
+  check_narrow<e4m3_fnuz_format>();
 }
 TEST(FloatFormats, NarrowBf8) {
-  check_narrow<kE5m2>();
-  check_narrow<kE5m2Fnuz>();
+  check_narrow<e5m2_format>();
+  check_narrow<e5m2_fnuz_format>();
 }
 TEST(FloatFormats, NarrowSixAndFourBits) {
-  check_narrow<kE2m3>();
-  check_narrow<kE3m2>();
-  check_narrow<kE2m1>();
+  check_narrow<e2m3_format>();
+  check_narrow<e3m2_format>();
+  check_narrow<e2m1_format>();
 }
 
-template <Format kFormat>
+template <Format tested_format>
 void check_round_trip() {
-  const ReferenceFormat reference(kFormat);
-  for (u32 code = 0; code < 2 * kFormat.sign(); ++code) {
+  const ReferenceFormat reference(tested_format);
+  for (u32 code = 0; code < 2 * tested_format.sign(); ++code) {
     if (reference.is_nan(code)) continue;
-    ASSERT_EQ(narrow<kFormat>(widen<kFormat>(code)), code);
+    ASSERT_EQ(narrow<tested_format>(widen<tested_format>(code)), code);
   }
 }
 
 TEST(FloatFormats, RoundTrip) {
-  check_round_trip<kF16>();
-  check_round_trip<kBf16>();
-  check_round_trip<kE4m3>();
-  check_round_trip<kE5m2>();
-  check_round_trip<kE4m3Fnuz>();
-  check_round_trip<kE5m2Fnuz>();
-  check_round_trip<kE2m3>();
-  check_round_trip<kE3m2>();
-  check_round_trip<kE2m1>();
+  check_round_trip<f16_format>();
+  check_round_trip<bf16_format>();
+  check_round_trip<e4m3_format>();
+  check_round_trip<e5m2_format>();
+  check_round_trip<e4m3_fnuz_format>();
+  check_round_trip<e5m2_fnuz_format>();
+  check_round_trip<e2m3_format>();
+  check_round_trip<e3m2_format>();
+  check_round_trip<e2m1_format>();
 }
 
 TEST(FloatFormats, E8m0) {
@@ -146,13 +146,13 @@ TEST(FloatFormats, E8m0) {
 TEST(FloatFormats, KnownValues) {
   EXPECT_EQ(f16_of_f32(65504.0f), 0x7bff);
   EXPECT_EQ(f16_of_f32(65520.0f), 0x7c00);
-  EXPECT_EQ(narrow<kE4m3>(448.0f), 0x7eu);
-  EXPECT_EQ(narrow<kE4m3>(480.0f), 0x7fu);  // beyond: NaN
-  EXPECT_EQ(narrow<kE4m3Fnuz>(240.0f), 0x7fu);
-  EXPECT_EQ(narrow<kE4m3Fnuz>(-0.0f), 0x00u);
-  EXPECT_EQ(narrow<kE4m3Fnuz>(1000.0f), 0x80u);
-  EXPECT_EQ(narrow<kE4m3Fnuz>(1000.0f, Overflow::saturate), 0x7fu);
-  EXPECT_EQ(narrow<kE2m1>(5.0f), 0x6u);  // a tie, to even: 4
+  EXPECT_EQ(narrow<e4m3_format>(448.0f), 0x7eu);
+  EXPECT_EQ(narrow<e4m3_format>(480.0f), 0x7fu);  // beyond: NaN
+  EXPECT_EQ(narrow<e4m3_fnuz_format>(240.0f), 0x7fu);
+  EXPECT_EQ(narrow<e4m3_fnuz_format>(-0.0f), 0x00u);
+  EXPECT_EQ(narrow<e4m3_fnuz_format>(1000.0f), 0x80u);
+  EXPECT_EQ(narrow<e4m3_fnuz_format>(1000.0f, Overflow::saturate), 0x7fu);
+  EXPECT_EQ(narrow<e2m1_format>(5.0f), 0x6u);  // a tie, to even: 4
   EXPECT_EQ(bf16_of_f32(1.0f), 0x3f80);
 }
 

@@ -68,9 +68,9 @@ inline ResultPlace result_place(const Matrix& m, int block, int i, int j) {
   }
 }
 
-template <Format kFormat>
+template <Format tested_format>
 double reference_value(u64 code) {
-  static const ReferenceFormat format(kFormat);
+  static const ReferenceFormat format(tested_format);
   return format.value(static_cast<u32>(code));
 }
 inline double value_of(Element e, u64 code, bool ocp) {
@@ -78,10 +78,12 @@ inline double value_of(Element e, u64 code, bool ocp) {
     case Element::f64: return double_of(code);
     case Element::f32: return float_of(static_cast<u32>(code));
     case Element::xf32: return float_of(static_cast<u32>(code) & ~0x1fffu);
-    case Element::f16: return reference_value<kF16>(code);
+    case Element::f16: return reference_value<f16_format>(code);
     case Element::bf16: return float_of(static_cast<u32>(code) << 16);
-    case Element::fp8: return ocp ? reference_value<kE4m3>(code) : reference_value<kE4m3Fnuz>(code);
-    case Element::bf8: return ocp ? reference_value<kE5m2>(code) : reference_value<kE5m2Fnuz>(code);
+    case Element::fp8:
+      return ocp ? reference_value<e4m3_format>(code) : reference_value<e4m3_fnuz_format>(code);
+    case Element::bf8:
+      return ocp ? reference_value<e5m2_format>(code) : reference_value<e5m2_fnuz_format>(code);
     case Element::i8: return static_cast<i8>(code);
     case Element::f8f6f4: break;
   }
@@ -94,10 +96,10 @@ inline u64 code_of(Element e, int x, bool ocp) {
     case Element::f64: return bits_of(static_cast<double>(x));
     case Element::f32:
     case Element::xf32: return bits_of(f);
-    case Element::f16: return narrow<kF16>(f);
-    case Element::bf16: return narrow<kBf16>(f);
-    case Element::fp8: return ocp ? narrow<kE4m3>(f) : narrow<kE4m3Fnuz>(f);
-    case Element::bf8: return ocp ? narrow<kE5m2>(f) : narrow<kE5m2Fnuz>(f);
+    case Element::f16: return narrow<f16_format>(f);
+    case Element::bf16: return narrow<bf16_format>(f);
+    case Element::fp8: return ocp ? narrow<e4m3_format>(f) : narrow<e4m3_fnuz_format>(f);
+    case Element::bf8: return ocp ? narrow<e5m2_format>(f) : narrow<e5m2_fnuz_format>(f);
     case Element::i8: return static_cast<u8>(x);
     case Element::f8f6f4: break;
   }

@@ -6,15 +6,15 @@
 namespace instinct::INSTINCT_LEVEL {
 namespace {
 
-constexpr Format kFormats[] = {kE4m3, kE5m2, kE2m3, kE3m2, kE2m1};
+constexpr Format formats[] = {e4m3_format, e5m2_format, e2m3_format, e3m2_format, e2m1_format};
 
 u32 narrow_to(int format, float x) {
   switch (format) {
-    case 0: return narrow<kE4m3>(x);
-    case 1: return narrow<kE5m2>(x);
-    case 2: return narrow<kE2m3>(x);
-    case 3: return narrow<kE3m2>(x);
-    default: return narrow<kE2m1>(x);
+    case 0: return narrow<e4m3_format>(x);
+    case 1: return narrow<e5m2_format>(x);
+    case 2: return narrow<e2m3_format>(x);
+    case 3: return narrow<e3m2_format>(x);
+    default: return narrow<e2m1_format>(x);
   }
 }
 
@@ -23,7 +23,7 @@ u32 narrow_to(int format, float x) {
 // and CDNA4").
 std::vector<u32> registers(const std::vector<std::vector<u32>>& codes, int format) {
   const int side = static_cast<int>(codes.size()), depth = static_cast<int>(codes[0].size());
-  const int bits = kFormats[format].bits();
+  const int bits = formats[format].bits();
   std::vector<u32> rows(64 * 8, 0xffffffffu);
   for (int r = 0; r < rows_of(static_cast<Narrow>(format)); ++r) {
     std::fill_n(rows.begin() + 64 * r, 64, 0);

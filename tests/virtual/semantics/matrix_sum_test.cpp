@@ -133,12 +133,14 @@ u64 random_code(std::mt19937& random, Element e, bool ocp, int low, int high) {
   std::uniform_real_distribution<double> significand(-2.0, 2.0);
   const float x = static_cast<float>(std::ldexp(significand(random), exponent(random)));
   switch (e) {
-    case Element::f16: return narrow<kF16>(x, Overflow::saturate);
-    case Element::bf16: return narrow<kBf16>(x, Overflow::saturate);
+    case Element::f16: return narrow<f16_format>(x, Overflow::saturate);
+    case Element::bf16: return narrow<bf16_format>(x, Overflow::saturate);
     case Element::fp8:
-      return ocp ? narrow<kE4m3>(x, Overflow::saturate) : narrow<kE4m3Fnuz>(x, Overflow::saturate);
+      return ocp ? narrow<e4m3_format>(x, Overflow::saturate)
+                 : narrow<e4m3_fnuz_format>(x, Overflow::saturate);
     case Element::bf8:
-      return ocp ? narrow<kE5m2>(x, Overflow::saturate) : narrow<kE5m2Fnuz>(x, Overflow::saturate);
+      return ocp ? narrow<e5m2_format>(x, Overflow::saturate)
+                 : narrow<e5m2_fnuz_format>(x, Overflow::saturate);
     default: return bits_of(x);
   }
 }
@@ -186,7 +188,7 @@ TEST(MatrixSum, KnownCases) {
   Group g{};
   g.count = 8;
   g.a[0] = g.b[0] = 1.0f;
-  for (int k = 1; k < 8; ++k) g.exponent_a[k] = g.exponent_b[k] = kZeroExponent;
+  for (int k = 1; k < 8; ++k) g.exponent_a[k] = g.exponent_b[k] = zero_exponent;
   EXPECT_EQ(add_group(g, -0x1p-100f, Sum::halves), 1.0f - 0x1p-24f);
   EXPECT_EQ(add_group(g, 0x1p-100f, Sum::halves), 1.0f);
   // fp8 drops it.

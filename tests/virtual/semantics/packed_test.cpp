@@ -48,42 +48,42 @@ TEST(Packed, HalvesAreIndependent) {
   }
 }
 
-template <bool kSigned>
+template <bool is_signed>
 u32 expected16(i64 low, i64 high, bool clamp) {
   const auto fit = [&](i64 x) {
-    const i64 least = kSigned ? -32768 : 0, most = kSigned ? 32767 : 65535;
+    const i64 least = is_signed ? -32768 : 0, most = is_signed ? 32767 : 65535;
     return static_cast<u16>(clamp ? std::min(std::max(x, least), most) : x);
   };
   return pack_halves(fit(low), fit(high));
 }
 
-template <bool kSigned>
+template <bool is_signed>
 void check_integers() {
   const auto half = [](u32 x, int i) {
     const u16 bits = i == 0 ? low_half(x) : high_half(x);
-    return kSigned ? i64{static_cast<i16>(bits)} : i64{bits};
+    return is_signed ? i64{static_cast<i16>(bits)} : i64{bits};
   };
   for (int t = 0; t < 100000; ++t) {
     const u32 a = word(), b = word(), c = word();
     const auto each = [&](auto f, bool clamp) {
-      return expected16<kSigned>(f(half(a, 0), half(b, 0), half(c, 0)),
-                                 f(half(a, 1), half(b, 1), half(c, 1)), clamp);
+      return expected16<is_signed>(f(half(a, 0), half(b, 0), half(c, 0)),
+                                   f(half(a, 1), half(b, 1), half(c, 1)), clamp);
     };
     for (const bool clamp : {false, true}) {
-      ASSERT_EQ(v_pk_add_16<kSigned>(a, b, clamp),
+      ASSERT_EQ(v_pk_add_16<is_signed>(a, b, clamp),
                 each([](i64 x, i64 y, i64) { return x + y; }, clamp));
-      ASSERT_EQ(v_pk_sub_16<kSigned>(a, b, clamp),
+      ASSERT_EQ(v_pk_sub_16<is_signed>(a, b, clamp),
                 each([](i64 x, i64 y, i64) { return x - y; }, clamp));
-      ASSERT_EQ(v_pk_mad_16<kSigned>(a, b, c, clamp),
+      ASSERT_EQ(v_pk_mad_16<is_signed>(a, b, c, clamp),
                 each([](i64 x, i64 y, i64 z) { return x * y + z; }, clamp));
     }
-    ASSERT_EQ(v_pk_min_16<kSigned>(a, b),
+    ASSERT_EQ(v_pk_min_16<is_signed>(a, b),
               each([](i64 x, i64 y, i64) { return std::min(x, y); }, false));
-    ASSERT_EQ(v_pk_max_16<kSigned>(a, b),
+    ASSERT_EQ(v_pk_max_16<is_signed>(a, b),
               each([](i64 x, i64 y, i64) { return std::max(x, y); }, false));
     ASSERT_EQ(v_pk_mul_lo_u16(a, b), each([](i64 x, i64 y, i64) { return x * y; }, false));
     ASSERT_EQ(v_pk_lshlrev_b16(a, b), each([](i64 x, i64 y, i64) { return y << (x & 15); }, false));
-    if (kSigned) {
+    if (is_signed) {
       ASSERT_EQ(v_pk_ashrrev_i16(a, b),
                 each([](i64 x, i64 y, i64) { return y >> (x & 15); }, false));
     } else {
@@ -109,7 +109,7 @@ TEST(Packed, MixSources) {
 
 // One rounding, from the exact value: long double holds products of f32, and sums near them.
 TEST(Packed, MixToHalfRoundsOnce) {
-  const ReferenceFormat format(kF16);
+  const ReferenceFormat format(f16_format);
   for (int i = 0; i < 300000; ++i) {
     const float a = float_of((word() & 0x807fffffu) | (120 + word() % 15) << 23);
     const float b = float_of((word() & 0x807fffffu) | (120 + word() % 15) << 23);
@@ -130,7 +130,7 @@ TEST(Packed, MixToHalfRoundsOnce) {
 }
 
 TEST(Packed, DotOfHalves) {
-  const ReferenceFormat half(kF16);
+  const ReferenceFormat half(f16_format);
   for (int i = 0; i < 100000; ++i) {
     const u32 a = word() & 0xbfffbfffu, b = word() & 0xbfffbfffu;  // below 2
     const float c = static_cast<float>(static_cast<i32>(word())) * 0x1p-31f;
@@ -154,22 +154,22 @@ TEST(Packed, DotOfHalves) {
 }
 
 // Independent: fields taken apart by division.
-template <bool kSigned>
+template <bool is_signed>
 u32 expected_dot(u32 a, u32 b, u32 c, int bits, bool clamp) {
-  __int128 sum = kSigned ? static_cast<__int128>(static_cast<i32>(c)) : c;
+  __int128 sum = is_signed ? static_cast<__int128>(static_cast<i32>(c)) : c;
   const i64 base = i64{1} << bits;
   i64 x = a, y = b;
   for (int i = 0; i < 32 / bits; ++i) {
     i64 p = x % base, q = y % base;
-    if (kSigned && p >= base / 2) p -= base;
-    if (kSigned && q >= base / 2) q -= base;
+    if (is_signed && p >= base / 2) p -= base;
+    if (is_signed && q >= base / 2) q -= base;
     sum += p * q;
     x /= base;
     y /= base;
   }
   if (clamp) {
-    const __int128 low = kSigned ? -(__int128{1} << 31) : 0;
-    const __int128 high = kSigned ? (__int128{1} << 31) - 1 : (__int128{1} << 32) - 1;
+    const __int128 low = is_signed ? -(__int128{1} << 31) : 0;
+    const __int128 high = is_signed ? (__int128{1} << 31) - 1 : (__int128{1} << 32) - 1;
     sum = sum < low ? low : sum > high ? high : sum;
   }
   return static_cast<u32>(sum);

@@ -45,7 +45,7 @@ void expect_same(T actual, T expected, const char* what, T a, T b, T c) {
   }
 }
 
-constexpr Round kRounds[] = {Round::nearest, Round::up, Round::down, Round::zero};
+constexpr Round rounds[] = {Round::nearest, Round::up, Round::down, Round::zero};
 
 TEST(Rounding, F32) {
   const std::vector<float> numbers = telling_floats(2);
@@ -53,7 +53,7 @@ TEST(Rounding, F32) {
   for (int i = 0; i < 100000; ++i) {
     const auto pick = [&] { return numbers[random() % numbers.size()]; };
     const float a = pick(), b = i % 5 == 0 ? -a : pick(), c = pick();
-    for (const Round round : kRounds) {
+    for (const Round round : rounds) {
       expect_same(add_f32(a, b, round), on_host(Operation::add, round, a, b, c), "add", a, b, c);
       expect_same(mul_f32(a, b, round), on_host(Operation::mul, round, a, b, c), "mul", a, b, c);
       expect_same(fma_f32(a, b, c, round), on_host(Operation::fma, round, a, b, c), "fma", a, b, c);
@@ -75,7 +75,7 @@ TEST(Rounding, F64) {
     const double b = i % 5 == 0   ? -a
                      : i % 3 == 0 ? std::ldexp(a, static_cast<int>(i % 60))
                                   : pick();
-    for (const Round round : kRounds) {
+    for (const Round round : rounds) {
       expect_same(add_f64(a, b, round), on_host(Operation::add, round, a, b, c), "add", a, b, c);
       expect_same(mul_f64(a, b, round), on_host(Operation::mul, round, a, b, c), "mul", a, b, c);
       expect_same(fma_f64(a, b, c, round), on_host(Operation::fma, round, a, b, c), "fma", a, b, c);
@@ -115,7 +115,7 @@ class HalfModel {
   double value(u16 code) const { return format_.value(code); }
 
  private:
-  ReferenceFormat format_{kF16};
+  ReferenceFormat format_{f16_format};
 };
 
 // Sums of opposites are -0 in no mode but down.
@@ -139,7 +139,7 @@ TEST(Rounding, F16) {
         ASSERT_EQ(actual, wanted) << what << " " << a << " " << b << " " << c;
       }
     };
-    for (const Round round : kRounds) {
+    for (const Round round : rounds) {
       const bool minus = std::signbit(x * y);
       expect(add_f16(a, b, round), model.round(x + y, negative_zero(x, y, round), round), "add");
       expect(mul_f16(a, b, round), model.round(product, minus, round), "mul");

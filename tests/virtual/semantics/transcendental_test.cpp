@@ -8,9 +8,9 @@
 namespace instinct::INSTINCT_LEVEL {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float infinite = std::numeric_limits<float>::infinity();
 // The exact result rounds to within 1/2; the computation may add this.
-constexpr double kUlps = 0.501;
+constexpr double max_ulps = 0.501;
 
 bool is_subnormal_or_zero(float x) { return (bits_of(x) & 0x7f800000u) == 0; }
 
@@ -23,13 +23,13 @@ TEST(Transcendental, ExpF32) {
     } else if (exact < 0x1p-126 && static_cast<float>(exact) < 0x1p-126f) {
       ASSERT_EQ(bits_of(y), 0u) << x;
     } else if (exact >= 0x1p128) {
-      ASSERT_EQ(y, kInfinity) << x;
+      ASSERT_EQ(y, infinite) << x;
     } else {
-      ASSERT_LE(ulps(y, exact), kUlps) << x;
+      ASSERT_LE(ulps(y, exact), max_ulps) << x;
     }
   }
   for (float x = -126.0f; x < 128.0f; x += 0.0371f) {
-    ASSERT_LE(ulps(v_exp_f32(x), std::exp2(static_cast<double>(x))), kUlps) << x;
+    ASSERT_LE(ulps(v_exp_f32(x), std::exp2(static_cast<double>(x))), max_ulps) << x;
   }
   for (int n = -126; n < 128; ++n) {
     EXPECT_EQ(v_exp_f32(static_cast<float>(n)), std::ldexp(1.0f, n));
@@ -42,17 +42,17 @@ TEST(Transcendental, LogF32) {
     if (std::isnan(x) || (x < 0 && !is_subnormal_or_zero(x))) {
       ASSERT_TRUE(std::isnan(y)) << x;
     } else if (is_subnormal_or_zero(x)) {
-      ASSERT_EQ(y, -kInfinity) << x;
+      ASSERT_EQ(y, -infinite) << x;
     } else if (std::isinf(x)) {
-      ASSERT_EQ(y, kInfinity);
+      ASSERT_EQ(y, infinite);
     } else {
-      ASSERT_LE(ulps(y, std::log2(static_cast<double>(x))), kUlps) << x;
+      ASSERT_LE(ulps(y, std::log2(static_cast<double>(x))), max_ulps) << x;
     }
   }
   // Near 1, where the logarithm is small.
   for (u32 i = 0; i < 200000; i += 7) {
     for (const float x : {float_of(0x3f800000u + i), float_of(0x3f800000u - i)}) {
-      ASSERT_LE(ulps(v_log_f32(x), std::log2(static_cast<double>(x))), kUlps) << x;
+      ASSERT_LE(ulps(v_log_f32(x), std::log2(static_cast<double>(x))), max_ulps) << x;
     }
   }
   EXPECT_EQ(bits_of(v_log_f32(1.0f)), 0u);
@@ -65,7 +65,7 @@ void check_reciprocal(F f, G exact_of, bool signed_zero) {
     if (std::isnan(x)) {
       ASSERT_TRUE(std::isnan(y));
     } else if (is_subnormal_or_zero(x)) {
-      ASSERT_EQ(y, signed_zero ? std::copysign(kInfinity, x) : kInfinity) << x;
+      ASSERT_EQ(y, signed_zero ? std::copysign(infinite, x) : infinite) << x;
     } else {
       const double exact = exact_of(static_cast<double>(x));
       if (std::isnan(exact)) {
@@ -74,7 +74,7 @@ void check_reciprocal(F f, G exact_of, bool signed_zero) {
         ASSERT_TRUE(y == 0 || std::fabs(y) == 0x1p-126f) << x;
         ASSERT_EQ(std::signbit(y), std::signbit(x));
       } else {
-        ASSERT_LE(ulps(y, exact), kUlps) << x;
+        ASSERT_LE(ulps(y, exact), max_ulps) << x;
       }
     }
   }
@@ -97,7 +97,7 @@ TEST(Transcendental, SqrtF32) {
     } else if (std::isinf(x)) {
       ASSERT_EQ(y, x);
     } else {
-      ASSERT_LE(ulps(y, std::sqrt(static_cast<double>(x))), kUlps) << x;
+      ASSERT_LE(ulps(y, std::sqrt(static_cast<double>(x))), max_ulps) << x;
     }
   }
 }
@@ -133,7 +133,7 @@ TEST(Transcendental, SinAndCosF32) {
 // Every f16: within 0.51 of its last place.
 template <class F, class G>
 void check_f16(F f, G exact_of, const char* name) {
-  const ReferenceFormat reference(kF16);
+  const ReferenceFormat reference(f16_format);
   for (u32 code = 0; code < 0x10000; ++code) {
     const u16 actual = f(static_cast<u16>(code));
     const double exact = exact_of(reference.value(code));
