@@ -1,4 +1,5 @@
-# cmake -DOUTPUT=<file.cpp> -DROOTS=<folder>|... -DHEADERS=<path below a root>|... -P EmbedHeaders.cmake
+# cmake -DOUTPUT=<file.cpp> -DROOTS=<folder>|... -DHEADERS=<path below a root>|...
+#       -P EmbedHeaders.cmake
 #
 # Writes the headers that kernels are made of into a source file, as wavefire::generate::headers().
 

@@ -42,7 +42,7 @@ class Cache {
 
   struct Listed {
     std::string key;
-    Entry entry;  // without its object
+    Entry entry;
     std::uintmax_t bytes = 0;
     bool is_broken = false;
   };

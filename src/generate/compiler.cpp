@@ -75,8 +75,8 @@ class CommandCompiler final : public Compiler {
     std::vector<std::string> line = {program_};
     for (std::string& flag : flags(target_of(spec.architecture))) line.push_back(std::move(flag));
     const std::filesystem::path object = folder / command_.object_name;
-    line.insert(line.end(), {"-I", folder / "include", "-o", object,
-                             folder / command_.source_name});
+    line.insert(line.end(),
+                {"-I", folder / "include", "-o", object, folder / command_.source_name});
     if (command_.platform == Platform::cpu) line.insert(line.end(), {"-lm", "-lc"});
     const Finished finished = run_program(line);
     if (finished.status != 0) fail(spec, finished.output);
@@ -150,8 +150,10 @@ void Compiler::fail(const KernelSpec& spec, const std::string& output) const {
 const std::vector<CompilerKind>& compiler_kinds() {
   // Libraries first: they compile in the process, and frameworks bring them along.
   static const std::vector<CompilerKind> kinds = {
-      {Platform::cpu, "host C++ compiler", find_host}, {Platform::cuda, "NVRTC", find_nvrtc},
-      {Platform::cuda, "nvcc", find_nvcc},             {Platform::hip, "hipRTC", find_hiprtc},
+      {Platform::cpu, "host C++ compiler", find_host},
+      {Platform::cuda, "NVRTC", find_nvrtc},
+      {Platform::cuda, "nvcc", find_nvcc},
+      {Platform::hip, "hipRTC", find_hiprtc},
       {Platform::hip, "clang", find_hip_clang},
   };
   return kinds;
@@ -164,9 +166,8 @@ std::shared_ptr<const Compiler> compiler_for(const KernelSpec& spec) {
   const Platform platform = target_of(spec.architecture).platform;
   const Config& c = config();
   const std::lock_guard lock(mutex);
-  std::shared_ptr<const Compiler>& compiler =
-      found[{platform, Key{c.search_path, c.host_compiler, c.nvcc, c.nvrtc, c.hip_compiler,
-                           c.hiprtc}}];
+  std::shared_ptr<const Compiler>& compiler = found[{
+      platform, Key{c.search_path, c.host_compiler, c.nvcc, c.nvrtc, c.hip_compiler, c.hiprtc}}];
   std::string reasons;
   for (const CompilerKind& kind : compiler_kinds()) {
     if (compiler != nullptr) return compiler;
@@ -176,10 +177,9 @@ std::shared_ptr<const Compiler> compiler_for(const KernelSpec& spec) {
     reasons += core::join(reasons.empty() ? "" : "; ", kind.name, ": ", reason);
   }
   if (compiler != nullptr) return compiler;
-  throw Error(ErrorKind::compile,
-              core::join("generate: ", name_of(spec), ": no compiler for ",
-                         name_of(spec.architecture), " (", reasons, "); ",
-                         remedies[static_cast<std::size_t>(platform)]));
+  throw Error(ErrorKind::compile, core::join("generate: ", name_of(spec), ": no compiler for ",
+                                             name_of(spec.architecture), " (", reasons, "); ",
+                                             remedies[static_cast<std::size_t>(platform)]));
 }
 
 }  // namespace wavefire::generate

@@ -50,8 +50,8 @@ std::string read_all(int descriptor) {
 
 void fail_system(std::string_view what, const std::filesystem::path& path) {
   const std::string reason = std::generic_category().message(errno);
-  throw Error(ErrorKind::device, core::join("generate: cannot ", what, " ", path.string(), ": ",
-                                            reason));
+  throw Error(ErrorKind::device,
+              core::join("generate: cannot ", what, " ", path.string(), ": ", reason));
 }
 
 std::string read_file(const std::filesystem::path& path) {

@@ -33,8 +33,8 @@ void tell(const CompileEvent& event) {
 
 void set_compile_observer(CompileObserver new_observer) {
   const std::lock_guard lock(observer_mutex);
-  observer = new_observer ? std::make_shared<const CompileObserver>(std::move(new_observer))
-                          : nullptr;
+  observer =
+      new_observer ? std::make_shared<const CompileObserver>(std::move(new_observer)) : nullptr;
 }
 
 namespace generate {
@@ -43,8 +43,7 @@ namespace {
 std::string key_of(const KernelSpec& spec, const Compiler& compiler) {
   const char separator = '\0';
   const std::string identity = compiler.identity(target_of(spec.architecture));
-  const std::string all =
-      core::join(text_of(spec), separator, identity, separator, headers_hash());
+  const std::string all = core::join(text_of(spec), separator, identity, separator, headers_hash());
   return sha256(all);
 }
 
@@ -55,9 +54,7 @@ Entry compile(const KernelSpec& spec, const Compiler& compiler,
   using Clock = std::chrono::steady_clock;
   const std::string name = name_of(spec);
   const auto start = Clock::now();
-  const auto seconds = [&] {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   core::log(LogLevel::info, core::join("generate: compiling ", name, " with ", compiler.name()));
   tell({Stage::started, name, compiler.name(), 0});
   try {
@@ -80,11 +77,12 @@ std::shared_ptr<const Kernel> load_or_compile(const KernelSpec& spec, const Comp
   const Cache cache(config().cache_dir);
   if (auto entry = cache.load(key)) return kernel_of(spec, std::move(*entry), Origin::cached);
   if (config().jit == "off") {
-    throw Error(ErrorKind::compile,
-                core::join("generate: ", name_of(spec), " is not in the cache ",
-                           cache.folder().string(),
-                           " and compiling is off (WAVEFIRE_JIT=off); compile it beforehand: "
-                           "wavefire compile '", name_of(spec), "'"));
+    throw Error(
+        ErrorKind::compile,
+        core::join("generate: ", name_of(spec), " is not in the cache ", cache.folder().string(),
+                   " and compiling is off (WAVEFIRE_JIT=off); compile it beforehand: "
+                   "wavefire compile '",
+                   name_of(spec), "'"));
   }
   const Cache::Writer writer(cache, key);
   // Whoever had the lock before has most likely compiled it.

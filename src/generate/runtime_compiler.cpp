@@ -61,8 +61,8 @@ struct Dialect {
 };
 
 // Functions without an execution space are constexpr ones that both sides may call.
-const Dialect nvrtc = {Platform::cuda, "NVRTC", {"-std=c++20", "-default-device"},
-                       "--gpu-architecture="};
+const Dialect nvrtc = {
+    Platform::cuda, "NVRTC", {"-std=c++20", "-default-device"}, "--gpu-architecture="};
 const Dialect hiprtc = {Platform::hip, "hipRTC", {"-std=c++20", "-O3"}, "--offload-arch="};
 
 class RuntimeCompiler final : public Compiler {
@@ -132,9 +132,11 @@ std::string RuntimeCompiler::compile(const KernelSpec& spec, const std::string& 
   return object;
 }
 
-std::unique_ptr<Compiler> find_runtime_compiler(
-    const Dialect& dialect, const std::string& configured, std::vector<std::string> candidates,
-    std::span<const device::Symbol<Functions>> symbols, std::string& reason) {
+std::unique_ptr<Compiler> find_runtime_compiler(const Dialect& dialect,
+                                                const std::string& configured,
+                                                std::vector<std::string> candidates,
+                                                std::span<const device::Symbol<Functions>> symbols,
+                                                std::string& reason) {
   if (!configured.empty()) candidates = {configured};
   const device::LibraryName name = {"generate", dialect.name, candidates, "see docs/generator.md"};
   try {

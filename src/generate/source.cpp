@@ -103,11 +103,11 @@ std::string cpu_body(const KernelSpec& spec, const MergeConfig& c) {
 
 std::string cpu_body(const KernelSpec& spec, const attention::Config& config) {
   const char* architecture = config.operand == DType::bf16 ? "tile::CpuPairs" : "tile::Cpu";
-  return core::join("#include \"device/cpu/attention_entry.h\"\n\n",
-                    "namespace wavefire::cpu {\nconstexpr attention::Config config = ",
-                    initializer(config), ";\n", exported, " const AttentionKernel ", entry_of(spec),
-                    " =\n    attention_kernel<config, ", architecture, ">(\"", name_of(spec),
-                    "\");\n}\n");
+  return core::join(
+      "#include \"device/cpu/attention_entry.h\"\n\n",
+      "namespace wavefire::cpu {\nconstexpr attention::Config config = ", initializer(config),
+      ";\n", exported, " const AttentionKernel ", entry_of(spec),
+      " =\n    attention_kernel<config, ", architecture, ">(\"", name_of(spec), "\");\n}\n");
 }
 
 // ---- GPUs
@@ -115,9 +115,9 @@ std::string cpu_body(const KernelSpec& spec, const attention::Config& config) {
 /// A kernel that runs `Kernel`, an Entry of kernels/, and what a launch has to know of it.
 std::string gpu_kernel(const Target& target, const std::string& entry) {
   const bool is_cuda = target.platform == Platform::cuda;
-  const std::string info = core::join(
-      "extern \"C\" __attribute__((device, used)) const i32 ", entry,
-      "_launch[2] = {Kernel::threads, ", is_cuda ? "Kernel::shared_bytes" : "0", "};\n");
+  const std::string info =
+      core::join("extern \"C\" __attribute__((device, used)) const i32 ", entry,
+                 "_launch[2] = {Kernel::threads, ", is_cuda ? "Kernel::shared_bytes" : "0", "};\n");
   if (is_cuda) {
     return core::join(info, "extern \"C\" WF_GLOBAL void __launch_bounds__(Kernel::threads)\n    ",
                       entry, "(const __grid_constant__ Kernel::Launch params) {\n",

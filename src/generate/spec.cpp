@@ -18,8 +18,8 @@ constexpr std::string_view operation = "kernel spec";
 constexpr std::array operation_names = {"attention", "norm", "activation",
                                         "merge",     "rope", "append"};
 static_assert(operation_names.size() == std::variant_size_v<KernelConfig>);
-constexpr std::array architecture_names = {"scalar", "avx2", "avx512", "sm80",  "sm86",  "sm89",
-                                           "sm90",   "sm90a", "sm100", "sm120", "gfx942"};
+constexpr std::array architecture_names = {"scalar", "avx2",  "avx512", "sm80",  "sm86",  "sm89",
+                                           "sm90",   "sm90a", "sm100",  "sm120", "gfx942"};
 static_assert(architecture_names.size() == static_cast<std::size_t>(Architecture::gfx942) + 1);
 
 constexpr int largest_int = 65536;
@@ -133,16 +133,14 @@ KernelSpec read_name(std::string_view name, std::string& hash) {
   core::require(!head.empty(), operation, "name", core::join("'", whole, "'"),
                 "operation.architecture or operation.architecture:field=value,...");
   KernelSpec spec;
-  spec.config =
-      default_config(index_of(operation_names, "operation", operation_name),
-                     std::make_index_sequence<std::variant_size_v<KernelConfig>>());
-  spec.architecture =
-      static_cast<Architecture>(index_of(architecture_names, "architecture", head));
+  spec.config = default_config(index_of(operation_names, "operation", operation_name),
+                               std::make_index_sequence<std::variant_size_v<KernelConfig>>());
+  spec.architecture = static_cast<Architecture>(index_of(architecture_names, "architecture", head));
   while (!name.empty()) {
     const std::string_view part = cut(name, ',');
     const std::size_t equals = part.find('=');
-    core::require(equals != std::string_view::npos, operation, "field",
-                  core::join("'", part, "'"), "field=value");
+    core::require(equals != std::string_view::npos, operation, "field", core::join("'", part, "'"),
+                  "field=value");
     const std::string_view field = part.substr(0, equals), value = part.substr(equals + 1);
     if (field == "variant") {
       hash = value;
@@ -263,10 +261,10 @@ KernelSpec parse_spec(std::string_view name, std::string variant) {
 void check_spec(const KernelSpec& spec) {
   const auto* activation = std::get_if<ActivationConfig>(&spec.config);
   const bool takes_variant = activation != nullptr && activation->kind == Activation::variant;
-  core::require(takes_variant == !spec.variant.empty(), operation, "variant",
-                spec.variant.empty() ? "missing" : "given",
-                takes_variant ? "a source that defines activate(x)"
-                              : "only with activation's kind=variant");
+  core::require(
+      takes_variant == !spec.variant.empty(), operation, "variant",
+      spec.variant.empty() ? "missing" : "given",
+      takes_variant ? "a source that defines activate(x)" : "only with activation's kind=variant");
   std::visit([&](const auto& config) { check_config(spec, config); }, spec.config);
 }
 

@@ -17,7 +17,7 @@ struct Target {
   const char* type;      // the architecture in kernels/
   const char* schedule;  // of attention; its header is in `schedule_header`
   const char* schedule_header;
-  const char* compiler_name;  // "sm_80", "gfx942"; nullptr on a CPU
+  const char* compiler_name;           // "sm_80", "gfx942"; nullptr on a CPU
   std::span<const char* const> flags;  // of the host compiler
 };
 

@@ -148,8 +148,7 @@ TEST(Cache, AFolderOfSomebodyElseIsRefused) {
   Config changed = config();
   changed.cache_dir = folder;
   set_config(changed);
-  const std::string message =
-      message_of([] { provide(small); }, ErrorKind::invalid_argument);
+  const std::string message = message_of([] { provide(small); }, ErrorKind::invalid_argument);
   EXPECT_NE(message.find("WAVEFIRE_CACHE_DIR"), std::string::npos) << message;
   EXPECT_NE(message.find("belongs to user"), std::string::npos) << message;
 }
@@ -158,8 +157,7 @@ TEST(Cache, AFolderThatOthersWriteToIsRefused) {
   const TestCache cache;
   fs::create_directories(cache.folder());
   ASSERT_EQ(chmod(cache.folder().c_str(), 0777), 0);
-  const std::string message =
-      message_of([] { provide(small); }, ErrorKind::invalid_argument);
+  const std::string message = message_of([] { provide(small); }, ErrorKind::invalid_argument);
   EXPECT_NE(message.find("others can write"), std::string::npos) << message;
 }
 

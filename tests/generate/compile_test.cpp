@@ -113,8 +113,8 @@ std::string compile_error(const std::function<void()>& action) {
 TEST(Compile, AnErrorShowsTheUsersLine) {
   const TestCache cache;
   const char* source = "template <class E>\nWF_DEVICE E activate(E x) {\n  return wrong(x);\n}\n";
-  const std::string message = compile_error(
-      [&] { provide(parse_spec("activation.scalar:kind=variant", source)); });
+  const std::string message =
+      compile_error([&] { provide(parse_spec("activation.scalar:kind=variant", source)); });
   EXPECT_NE(message.find("activation.scalar:kind=variant"), std::string::npos) << message;
   EXPECT_NE(message.find("variant:3:"), std::string::npos) << message;
   EXPECT_NE(message.find("wrong"), std::string::npos) << message;
@@ -126,8 +126,8 @@ TEST(Compile, WithoutACompilerTheErrorSaysHowToGetOne) {
   Config none = config();
   none.host_compiler = none.nvcc = none.hip_compiler = "/nowhere/compiler";
   set_config(none);
-  for (const char* name : {"append.scalar", "attention.sm80:operand=bfloat16",
-                           "attention.gfx942:operand=bfloat16"}) {
+  for (const char* name :
+       {"append.scalar", "attention.sm80:operand=bfloat16", "attention.gfx942:operand=bfloat16"}) {
     const std::string message = compile_error([&] { provide(parse_spec(name)); });
     EXPECT_NE(message.find(name), std::string::npos) << message;
     EXPECT_NE(message.find("/nowhere/compiler"), std::string::npos) << message;

@@ -41,7 +41,7 @@ bool is_possible(const KernelSpec& spec) {
 
 /// A spec that exists, of any operation.
 KernelSpec random_spec(Random& random) {
-  static const KernelConfig configs[] = {attention::Config{}, NormConfig{},  ActivationConfig{},
+  static const KernelConfig configs[] = {attention::Config{}, NormConfig{}, ActivationConfig{},
                                          MergeConfig{},       RopeConfig{}, AppendConfig{}};
   for (;;) {
     KernelSpec spec = {static_cast<Architecture>(below(random, 11)),
@@ -122,26 +122,26 @@ TEST_P(BadText, IsRefusedByName) {
 
 INSTANTIATE_TEST_SUITE_P(
     KernelSpec, BadText,
-    testing::Values(
-        Bad{"", {"operation.architecture"}}, Bad{"norm", {"'norm'", "operation.architecture"}},
-        Bad{"sum.avx2", {"'operation'", "'sum'", "attention, norm"}},
-        Bad{"norm.avx9", {"'architecture'", "'avx9'", "avx512"}},
-        Bad{"norm.avx2:dtype", {"'dtype'", "field=value"}},
-        Bad{"norm.avx2:size=3", {"'size'", "kind, dtype, weight_dtype"}},
-        Bad{"rope.avx2:size=3", {"'size'", "none"}},
-        Bad{"norm.avx2:dtype=int7", {"'dtype'", "'int7'", "bfloat16"}},
-        Bad{"norm.avx2:dtype=int32", {"'dtype'", "int32", "float16"}},
-        Bad{"norm.avx2:kind=layer,weight_dtype=float32", {"'weight_dtype'", "layer"}},
-        Bad{"norm.sm80", {"sm80", "scalar, avx2 or avx512"}},
-        Bad{"attention.scalar:stages=two", {"'stages'", "'two'", "whole number"}},
-        Bad{"attention.scalar:stages=99999999999", {"'stages'", "whole number"}},
-        Bad{"attention.scalar:stages=-1", {"'stages'", "whole number"}},
-        Bad{"attention.scalar:head_dim_qk=60", {"head_dim", "60", "multiples of 8"}},
-        Bad{"attention.scalar:operand=bfloat16", {"operand", "avx512"}},
-        Bad{"attention.sm80", {"operand", "float32", "bfloat16"}},
-        Bad{"activation.avx2:kind=variant", {"'variant'", "missing", "activate"}},
-        Bad{"activation.avx2\nint x;", {"'variant'", "given", "kind=variant"}},
-        Bad{"activation.avx2:kind=variant,variant=0123\nint x;", {"'0123'", "hash"}}));
+    testing::Values(Bad{"", {"operation.architecture"}},
+                    Bad{"norm", {"'norm'", "operation.architecture"}},
+                    Bad{"sum.avx2", {"'operation'", "'sum'", "attention, norm"}},
+                    Bad{"norm.avx9", {"'architecture'", "'avx9'", "avx512"}},
+                    Bad{"norm.avx2:dtype", {"'dtype'", "field=value"}},
+                    Bad{"norm.avx2:size=3", {"'size'", "kind, dtype, weight_dtype"}},
+                    Bad{"rope.avx2:size=3", {"'size'", "none"}},
+                    Bad{"norm.avx2:dtype=int7", {"'dtype'", "'int7'", "bfloat16"}},
+                    Bad{"norm.avx2:dtype=int32", {"'dtype'", "int32", "float16"}},
+                    Bad{"norm.avx2:kind=layer,weight_dtype=float32", {"'weight_dtype'", "layer"}},
+                    Bad{"norm.sm80", {"sm80", "scalar, avx2 or avx512"}},
+                    Bad{"attention.scalar:stages=two", {"'stages'", "'two'", "whole number"}},
+                    Bad{"attention.scalar:stages=99999999999", {"'stages'", "whole number"}},
+                    Bad{"attention.scalar:stages=-1", {"'stages'", "whole number"}},
+                    Bad{"attention.scalar:head_dim_qk=60", {"head_dim", "60", "multiples of 8"}},
+                    Bad{"attention.scalar:operand=bfloat16", {"operand", "avx512"}},
+                    Bad{"attention.sm80", {"operand", "float32", "bfloat16"}},
+                    Bad{"activation.avx2:kind=variant", {"'variant'", "missing", "activate"}},
+                    Bad{"activation.avx2\nint x;", {"'variant'", "given", "kind=variant"}},
+                    Bad{"activation.avx2:kind=variant,variant=0123\nint x;", {"'0123'", "hash"}}));
 
 TEST(KernelSpec, HashIsSha256) {
   // FIPS 180-4's examples, and one that fills a block.
