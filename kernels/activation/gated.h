@@ -43,17 +43,16 @@ WF_DEVICE E finish(E x, E power) {
   return x * tile::reciprocal_short(denominator);
 }
 
-/// `size` elements from `column` on, step by step for all of them: one after the other they would
-/// keep the processor waiting, whose window does not hold enough of them to hide the time that one
-/// takes. `count` is less than an element's width in the last element of a row only.
+/// `size` elements, the first at `column`, step by step for all of them: one after the other they
+/// would keep the processor waiting, whose window does not hold enough of them to hide the time
+/// that one takes. `count` is less than an element's width in the last element of a row only.
 template <class Rows, DType dtype, Kind kind, bool stream, int size>
 WF_DEVICE void gated_pack(const char* gate, const char* up, char* out, i64 column, int count) {
   using E = typename Rows::Element;
-  constexpr int width = tile::ElementTraits<E>::width;
   constexpr bool exact = dtype == DType::f32;
   E x[size], y[size];
   for (int i = 0; i < size; ++i) {
-    x[i] = Rows::template load<dtype>(gate, column + i * width, count);
+    x[i] = Rows::template load<dtype>(gate, column + i * Rows::stride, count);
   }
   for (int i = 0; i < size; ++i) y[i] = argument<kind, exact>(x[i]);
   for (int i = 0; i < size; ++i) {
@@ -65,10 +64,10 @@ WF_DEVICE void gated_pack(const char* gate, const char* up, char* out, i64 colum
   }
   for (int i = 0; i < size; ++i) y[i] = finish<kind, exact>(x[i], y[i]);
   for (int i = 0; i < size; ++i) {
-    y[i] = y[i] * Rows::template load<dtype>(up, column + i * width, count);
+    y[i] = y[i] * Rows::template load<dtype>(up, column + i * Rows::stride, count);
   }
   for (int i = 0; i < size; ++i) {
-    Rows::template store<dtype, stream>(out, column + i * width, count, y[i]);
+    Rows::template store<dtype, stream>(out, column + i * Rows::stride, count, y[i]);
   }
 }
 
@@ -78,18 +77,14 @@ WF_DEVICE void gated_row(const Params& p, i64 row, i64 next) {
   const char* next_gate = gate + (next - row) * p.x_stride * size_of(dtype);
   const i64 up = p.width * size_of(dtype);
   char* out = static_cast<char*>(p.out) + row * p.out_stride * size_of(dtype);
-  constexpr int width = tile::ElementTraits<typename Rows::Element>::width;
-  constexpr int pack = Rows::pack * width;
-  i64 column = 0;
-  for (; column + pack <= p.width; column += pack) {
-    Rows::prefetch(next_gate + column * size_of(dtype), pack * size_of(dtype));
-    Rows::prefetch(next_gate + up + column * size_of(dtype), pack * size_of(dtype));
-    gated_pack<Rows, dtype, kind, stream, Rows::pack>(gate, gate + up, out, column, width);
-  }
-  for (; column < p.width; column += width) {
-    const int count = static_cast<int>(tile::min(i64{width}, p.width - column));
-    gated_pack<Rows, dtype, kind, stream, 1>(gate, gate + up, out, column, count);
-  }
+  Rows::for_packs(p.width, [&]<int size>(i64 column, int count) {
+    if constexpr (size == Rows::pack) {
+      constexpr i64 bytes = size * Rows::stride * size_of(dtype);
+      Rows::prefetch(next_gate + column * size_of(dtype), bytes);
+      Rows::prefetch(next_gate + up + column * size_of(dtype), bytes);
+    }
+    gated_pack<Rows, dtype, kind, stream, size>(gate, gate + up, out, column, count);
+  });
 }
 
 template <class Rows, DType dtype, Kind kind>

@@ -18,4 +18,9 @@ struct Params {
   bool stream = false;  // the result is too large for the caches
 };
 
+/// What a GPU kernel is given.
+struct Launch : Params {
+  i64 rows = 0;
+};
+
 }  // namespace wavefire::activation

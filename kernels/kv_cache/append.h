@@ -14,8 +14,9 @@ WF_DEVICE void append_tokens(const AppendParams& p, i64 begin, i64 end) {
     for (const Side& side : p.side) {
       const char* from = side.rows + token * side.row_token;
       char* to = side.cache + place.page * side.cache_page + place.slot * side.cache_slot;
-      for (i64 head = 0; head < side.heads; ++head) {
-        Rows::copy(to + head * side.cache_head, from + head * side.row_head, side.bytes, p.stream);
+      for (i64 head = Rows::part(); head < side.heads; head += Rows::parts) {
+        Rows::Part::copy(to + head * side.cache_head, from + head * side.row_head, side.bytes,
+                         p.stream);
       }
     }
   }

@@ -27,4 +27,9 @@ struct AppendParams {
   bool stream = false;            // more than the caches hold
 };
 
+/// What a GPU kernel is given.
+struct AppendLaunch : AppendParams {
+  i64 tokens = 0;
+};
+
 }  // namespace wavefire::kv_cache

@@ -25,28 +25,26 @@ WF_DEVICE float merge_row(const States& states, i64 dim, char* out) {
   float total = 0.f;
   for (i64 i = 0; i < states.count; ++i) total += weight_of(states, i, top);
   const E factor = T::splat(total == 0.f ? 1.f : 1.f / total);
-  constexpr int pack = Rows::pack;
-  for (i64 begin = 0; begin < dim; begin += pack * T::width) {
-    const i64 left = tile::min(dim - begin, i64{pack * T::width});
-    E sum[pack];
+  Rows::for_packs(dim, [&]<int size>(i64 column, int count) {
+    E sum[size];
     bool empty = true;
     for (i64 i = 0; i < states.count; ++i) {
       const float weight = weight_of(states, i, top);
       if (weight == 0.f) continue;
-      const char* row = states.v + i * states.v_stride + begin * size_of(dtype);
-      Rows::for_columns(left, [&](i64 column, int count) {
-        E& s = sum[column / T::width];
-        const E v = Rows::template load<dtype>(row, column, count) * T::splat(weight);
-        s = empty ? v : s + v;
-      });
+      const char* row = states.v + i * states.v_stride;
+      for (int k = 0; k < size; ++k) {
+        const E v =
+            Rows::template load<dtype>(row, column + k * Rows::stride, count) * T::splat(weight);
+        sum[k] = empty ? v : sum[k] + v;
+      }
       empty = false;
     }
-    Rows::for_columns(left, [&](i64 column, int count) {
-      const E s = empty ? T::splat(0.f) : sum[column / T::width];
-      Rows::template store<out_dtype>(out + begin * size_of(out_dtype), column, count,
+    for (int k = 0; k < size; ++k) {
+      const E s = empty ? T::splat(0.f) : sum[k];
+      Rows::template store<out_dtype>(out, column + k * Rows::stride, count,
                                       total == 1.f ? s : s * factor);
-    });
-  }
+    }
+  });
   return total == 0.f ? -tile::infinity : top + math::log2(total);
 }
 

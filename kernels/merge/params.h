@@ -21,4 +21,18 @@ struct RowTypes {
   i64 dim = 0;
 };
 
+/// What a GPU kernel is given: states of many (token, head). Row r is (r / heads, r % heads).
+struct Launch {
+  States first;       // of row 0
+  i64 v_row[2] = {};  // bytes from token to token and head to head
+  i64 s_row[2] = {};  // elements
+  char* out = nullptr;
+  i64 out_row[2] = {};   // bytes
+  float* lse = nullptr;  // or nullptr: not wanted
+  i64 lse_row[2] = {};   // elements
+  i64 dim = 0;
+  i64 heads = 1;
+  i64 rows = 0;  // tokens * heads
+};
+
 }  // namespace wavefire::merge

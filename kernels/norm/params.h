@@ -26,4 +26,9 @@ struct Params {
   float weight_bias = 0.f;  // 1 in Gemma's form, whose weights are stored less one
 };
 
+/// What a GPU kernel is given.
+struct Launch : Params {
+  i64 rows = 0;  // outer * inner
+};
+
 }  // namespace wavefire::norm

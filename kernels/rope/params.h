@@ -31,6 +31,11 @@ struct Params {
   DType cos_sin_dtype = DType::f32;
 };
 
+/// What a GPU kernel is given.
+struct Launch : Params {
+  i64 tokens = 0;
+};
+
 inline constexpr i32 max_head_dim = 1024;
 
 }  // namespace wavefire::rope

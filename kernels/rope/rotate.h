@@ -17,19 +17,41 @@ struct Angles {
   alignas(64) float sine[max_head_dim + 64];
 };
 
+/// Stores those of the pairs from `column` on.
+template <class E>
+WF_DEVICE void store_angles(const Params& p, E sine, E cosine, i64 column, int count,
+                            Angles& angles) {
+  using T = tile::ElementTraits<E>;
+  if (T::width == 1 || !p.interleaved) {
+    T::store(angles.sine + column, sine);
+    T::store(angles.cosine + column, cosine);
+    return;
+  }
+  alignas(64) float s[T::width], c[T::width];
+  T::store(s, sine);
+  T::store(c, cosine);
+  WF_UNROLL
+  for (int i = 0; i < T::width; ++i) {
+    if (i >= count) continue;
+    const i64 at = 2 * (column + i);
+    angles.cosine[at] = angles.cosine[at + 1] = c[i];
+    angles.sine[at] = -s[i];
+    angles.sine[at + 1] = s[i];
+  }
+}
+
+/// The team's lanes share the pairs.
 template <class Rows>
 WF_DEVICE void angles_of(const Params& p, i64 position, Angles& angles) {
   using E = typename Rows::Element;
-  using T = tile::ElementTraits<E>;
   const i32 pairs = p.rotary_dim / 2;
   if (p.frequency != nullptr) {
     Rows::for_columns(pairs, [&](i64 column, int count) {
       E s, c;
-      math::sincos_product(T::splat(static_cast<float>(position)),
+      math::sincos_product(tile::ElementTraits<E>::splat(static_cast<float>(position)),
                            Rows::template load<DType::f32>(p.frequency, column, count),
                            Rows::template load<DType::f32>(p.frequency_rest, column, count), s, c);
-      T::store(angles.sine + column, s);
-      T::store(angles.cosine + column, c);
+      store_angles(p, s, c, column, count, angles);
     });
   } else {
     tile::with_output_dtype(p.cos_sin_dtype, [&]<DType dtype>() {
@@ -37,18 +59,10 @@ WF_DEVICE void angles_of(const Params& p, i64 position, Angles& angles) {
           static_cast<const char*>(p.cos_sin) + position * p.cos_sin_stride * size_of(dtype);
       const char* sines = row + i64{pairs} * size_of(dtype);
       Rows::for_columns(pairs, [&](i64 column, int count) {
-        T::store(angles.cosine + column, Rows::template load<dtype>(row, column, count));
-        T::store(angles.sine + column, Rows::template load<dtype>(sines, column, count));
+        store_angles(p, Rows::template load<dtype>(sines, column, count),
+                     Rows::template load<dtype>(row, column, count), column, count, angles);
       });
     });
-  }
-  if (p.interleaved && T::width > 1) {
-    for (i32 i = pairs - 1; i >= 0; --i) {
-      const float c = angles.cosine[i], s = angles.sine[i];
-      angles.cosine[2 * i] = angles.cosine[2 * i + 1] = c;
-      angles.sine[2 * i] = -s;
-      angles.sine[2 * i + 1] = s;
-    }
   }
 }
 
@@ -77,41 +91,44 @@ WF_DEVICE void rotate_neighbours(const Params& p, const Angles& angles, const ch
       Rows::template store<dtype>(out, column, count, tile::fma(v, c, tile::swap_pairs(v) * s));
     });
   } else {
-    for (i32 i = 0; i < p.rotary_dim / 2; ++i) {
+    Rows::for_columns(p.rotary_dim / 2, [&](i64 i, int) {
       const E a = Rows::template load<dtype>(in, 2 * i, 1);
       const E b = Rows::template load<dtype>(in, 2 * i + 1, 1);
       const E c = T::load(angles.cosine + i), s = T::load(angles.sine + i);
       Rows::template store<dtype>(out, 2 * i, 1, tile::fma(a, c, -(b * s)));
       Rows::template store<dtype>(out, 2 * i + 1, 1, tile::fma(b, c, a * s));
-    }
+    });
   }
 }
 
 template <class Rows, DType dtype>
 WF_DEVICE void rotate_heads(const Params& p, const Angles& angles, const Heads& group, i64 token) {
+  using Part = typename Rows::Part;
   const char* in =
       static_cast<const char*>(group.in) + token * group.in_stride_token * size_of(dtype);
   char* out = static_cast<char*>(group.out) + token * group.out_stride_token * size_of(dtype);
   const i64 rotated = i64{p.rotary_dim} * size_of(dtype);
-  for (i32 head = 0; head < group.heads; ++head) {
+  for (i32 head = Rows::part(); head < group.heads; head += Rows::parts) {
+    const char* head_in = in + head * group.in_stride_head * size_of(dtype);
+    char* head_out = out + head * group.out_stride_head * size_of(dtype);
     if (p.interleaved) {
-      rotate_neighbours<Rows, dtype>(p, angles, in, out);
+      rotate_neighbours<Part, dtype>(p, angles, head_in, head_out);
     } else {
-      rotate_halves<Rows, dtype>(p, angles, in, out);
+      rotate_halves<Part, dtype>(p, angles, head_in, head_out);
     }
     if (in != out) {
-      Rows::copy(out + rotated, in + rotated, i64{p.head_dim} * size_of(dtype) - rotated);
+      Part::copy(head_out + rotated, head_in + rotated, i64{p.head_dim} * size_of(dtype) - rotated);
     }
-    in += group.in_stride_head * size_of(dtype);
-    out += group.out_stride_head * size_of(dtype);
   }
 }
 
+/// `angles` is memory that the team shares.
 template <class Rows>
-WF_DEVICE void rotate_tokens(const Params& p, i64 begin, i64 end) {
-  Angles angles;
+WF_DEVICE void rotate_tokens(const Params& p, i64 begin, i64 end, Angles& angles) {
   for (i64 token = begin; token < end; ++token) {
+    Rows::sync();  // the angles before have been used
     angles_of<Rows>(p, p.positions[token], angles);
+    Rows::sync();
     for (const Heads& group : p.group) {
       tile::with_output_dtype(
           group.dtype, [&]<DType dtype>() { rotate_heads<Rows, dtype>(p, angles, group, token); });

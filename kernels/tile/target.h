@@ -45,8 +45,10 @@
 // fragment is memory.
 #if defined(__CUDACC__) || defined(__HIP__)
 #define WF_UNROLL _Pragma("unroll")
+#define WF_NO_UNROLL _Pragma("unroll 1")  // where the registers are needed otherwise
 #else
 #define WF_UNROLL
+#define WF_NO_UNROLL
 #endif
 
 namespace wavefire {

@@ -113,6 +113,13 @@ struct Launch {
 
 inline void synchronize() { WF_MUST(cuCtxSynchronize()); }
 
+/// The threads of a block, as the kernel was compiled for.
+inline unsigned threads_of(CUfunction f) {
+  int threads = 0;
+  WF_MUST(cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
+  return static_cast<unsigned>(threads);
+}
+
 /// Blocks of a kernel that run at once on one multiprocessor.
 inline int resident_blocks(CUfunction f, int threads, int shared_bytes) {
   int count = 0;

@@ -7,7 +7,13 @@ WF_NAMESPACE_BEGIN(tile)
 
 struct CpuRows {
   using Element = Vec;
-  static constexpr int pack = 8;  // elements that are worked on side by side
+  static constexpr int pack = 8;            // elements that are worked on side by side
+  static constexpr i64 stride = vec_width;  // columns from one to the next
+  // A team of lanes can divide the parts of its work; here is one lane.
+  using Part = CpuRows;
+  static constexpr int parts = 1;
+  WF_DEVICE static int part() { return 0; }
+  WF_DEVICE static void sync() {}
 
   /// Calls f(column, count) for parts of up to one element's width.
   template <class F>
@@ -15,6 +21,43 @@ struct CpuRows {
     i64 column = 0;
     for (; column + vec_width <= width; column += vec_width) f(column, vec_width);
     if (column < width) f(column, static_cast<int>(width - column));
+  }
+
+  /// Calls f.template operator()<size>(column, count) for `size` elements that lie `stride` columns
+  /// apart. `count` is less than an element's width in the last one of a row only.
+  template <class F>
+  WF_DEVICE static void for_packs(i64 width, F&& f) {
+    i64 column = 0;
+    for (; column + pack * vec_width <= width; column += pack * vec_width) {
+      f.template operator()<pack>(column, vec_width);
+    }
+    for (; column < width; column += vec_width) {
+      f.template operator()<1>(column, static_cast<int>(min(i64{vec_width}, width - column)));
+    }
+  }
+
+  /// A row's values, `value(column, count)`, that several passes use: caches hold them here.
+  template <class Value>
+  struct Held {
+    i64 width;
+    Value value;
+
+    /// The sum of the row's terms; f(value, count, partial) adds some to `partial` and returns it.
+    template <class F>
+    WF_DEVICE float sum(F&& f) const {
+      return sum_columns(width, [&](i64 column, int count, Vec partial) {
+        return f(value(column, count), count, partial);
+      });
+    }
+    /// Calls f(column, count, value).
+    template <class F>
+    WF_DEVICE void for_each(F&& f) const {
+      for_columns(width, [&](i64 column, int count) { f(column, count, value(column, count)); });
+    }
+  };
+  template <class Value>
+  WF_DEVICE static Held<Value> hold(i64 width, Value value) {
+    return {width, value};
   }
 
   /// The sum of a row's terms; f(column, count, partial) adds some to `partial` and returns it.
@@ -79,6 +122,7 @@ struct CpuRows {
     }
     if (at < bytes) __builtin_memcpy(to + at, from + at, static_cast<u64>(bytes - at));
   }
+  WF_DEVICE static float reciprocal_sqrt(float a) { return 1.f / sqrt(a); }
   WF_DEVICE static bool streamable(const void* row) {
     return (reinterpret_cast<__UINTPTR_TYPE__>(row) & 63) == 0;
   }

@@ -180,6 +180,42 @@ WF_DEVICE float round_to(float a) {
   return unpack<dtype>(pack<dtype>(0.f, a), 1);
 }
 
+/// Element `index` of an array of `dtype`, as float32.
+template <DType dtype>
+WF_DEVICE float load_as(const void* p, int index) {
+  if constexpr (dtype == DType::f32) return static_cast<const float*>(p)[index];
+  return unpack<dtype == DType::f32 ? DType::f16 : dtype>(static_cast<const u16*>(p)[index], 0);
+}
+template <DType dtype>
+WF_DEVICE void store_as(void* p, int index, float a) {
+  if constexpr (dtype == DType::f32) {
+    static_cast<float*>(p)[index] = a;
+  } else {
+    static_cast<u16*>(p)[index] = static_cast<u16>(pack<dtype>(a, 0.f));
+  }
+}
+
+struct alignas(16) Words {
+  u32 word[4];
+};
+/// Sixteen aligned bytes.
+WF_DEVICE void load_16(const void* p, u32* to) {
+  const Words words = *static_cast<const Words*>(p);
+  WF_UNROLL
+  for (int i = 0; i < 4; ++i) to[i] = words.word[i];
+}
+/// `stream`: they leave the caches first.
+template <bool stream>
+WF_DEVICE void store_16(void* p, const u32* from) {
+  if constexpr (stream) {
+    asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(from[0]), "r"(from[1]),
+                 "r"(from[2]), "r"(from[3])
+                 : "memory");
+  } else {
+    *static_cast<Words*>(p) = Words{from[0], from[1], from[2], from[3]};
+  }
+}
+
 WF_DEVICE float exp2(float a) {
   float r;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
@@ -188,6 +224,11 @@ WF_DEVICE float exp2(float a) {
 WF_DEVICE float reciprocal(float a) {
   float r;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
+  return r;
+}
+WF_DEVICE float reciprocal_sqrt(float a) {
+  float r;
+  asm("rsqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(a));
   return r;
 }
 WF_DEVICE float log2(float a) {

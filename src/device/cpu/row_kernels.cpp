@@ -37,7 +37,10 @@ void gated(const activation::Params& p, i64 begin, i64 end) {
   });
 }
 
-void rotate(const rope::Params& p, i64 begin, i64 end) { rope::rotate_tokens<Rows>(p, begin, end); }
+void rotate(const rope::Params& p, i64 begin, i64 end) {
+  rope::Angles angles;
+  rope::rotate_tokens<Rows>(p, begin, end, angles);
+}
 
 void append(const kv_cache::AppendParams& p, i64 begin, i64 end) {
   kv_cache::append_tokens<Rows>(p, begin, end);
