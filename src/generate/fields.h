@@ -36,32 +36,49 @@ void visit_fields(C& config, Visit&& visit) {
   visit("tensor_maps", tensor_maps);
 }
 
+template <Is<RowTeams> C, class Visit>
+void visit_fields(C& config, Visit&& visit) {
+  auto& [lanes, teams, kept] = config;
+  visit("lanes", lanes);
+  visit("teams", teams);
+  visit("kept", kept);
+}
+
 template <Is<NormConfig> C, class Visit>
 void visit_fields(C& config, Visit&& visit) {
-  auto& [kind, dtype, weight_dtype] = config;
+  auto& [kind, dtype, weight_dtype, rows] = config;
   visit("kind", kind);
   visit("dtype", dtype);
   visit("weight_dtype", weight_dtype);
+  visit_fields(rows, visit);
 }
 
 template <Is<ActivationConfig> C, class Visit>
 void visit_fields(C& config, Visit&& visit) {
-  auto& [kind, dtype] = config;
+  auto& [kind, dtype, rows] = config;
   visit("kind", kind);
   visit("dtype", dtype);
+  visit_fields(rows, visit);
 }
 
 template <Is<MergeConfig> C, class Visit>
 void visit_fields(C& config, Visit&& visit) {
-  auto& [dtype, out_dtype] = config;
+  auto& [dtype, out_dtype, rows] = config;
   visit("dtype", dtype);
   visit("out_dtype", out_dtype);
+  visit_fields(rows, visit);
 }
 
 template <Is<RopeConfig> C, class Visit>
-void visit_fields(C&, Visit&&) {}
+void visit_fields(C& config, Visit&& visit) {
+  auto& [rows] = config;
+  visit_fields(rows, visit);
+}
 
 template <Is<AppendConfig> C, class Visit>
-void visit_fields(C&, Visit&&) {}
+void visit_fields(C& config, Visit&& visit) {
+  auto& [rows] = config;
+  visit_fields(rows, visit);
+}
 
 }  // namespace wavefire::generate

@@ -3,12 +3,14 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cstdint>
 #include <span>
 #include <utility>
 
 #include "core/check.h"
 #include "generate/fields.h"
 #include "generate/sha256.h"
+#include "generate/target.h"
 
 namespace wavefire::generate {
 namespace {
@@ -153,10 +155,30 @@ KernelSpec read_name(std::string_view name, std::string& hash) {
 
 // ---- what is possible
 
-void check_rows(const KernelSpec& spec) {
-  core::require(spec.architecture <= Architecture::avx512, operation, "architecture",
+void check_rows(const KernelSpec& spec, const RowTeams& rows) {
+  const Target& target = target_of(spec.architecture);
+  core::require(target.rows_header != nullptr, operation, "architecture",
                 name_of(spec.architecture),
-                core::join(operation_of(spec), " on scalar, avx2 or avx512"));
+                core::join(operation_of(spec), " on CPUs and sm80 to sm120 without an a"));
+  const bool cpu = target.platform == Platform::cpu;
+  const std::string shown =
+      core::join("lanes=", rows.lanes, ",teams=", rows.teams, ",kept=", rows.kept);
+  if (cpu) {
+    core::require(rows == RowTeams{}, operation, "lanes, teams, kept", shown, "nothing on CPUs");
+    return;
+  }
+  const bool good = rows.lanes >= 1 && (rows.lanes & (rows.lanes - 1)) == 0 && rows.teams >= 1 &&
+                    rows.lanes * std::int64_t{rows.teams} <= 1024 &&
+                    (rows.teams == 1 || rows.lanes <= 32) && rows.kept <= 8;
+  core::require(good, operation, "lanes, teams, kept", shown,
+                "lanes a power of 2, up to 1024 threads in all, one team if lanes exceed 32, up to "
+                "8 kept");
+  core::require(spec.variant.empty(), operation, "kind", "variant",
+                "silu, gelu, gelu_tanh on GPUs");
+  const bool is_norm = std::holds_alternative<NormConfig>(spec.config);
+  core::require(is_norm || rows.kept == 0, operation, "kept", rows.kept, "norm's only");
+  core::require(!std::holds_alternative<RopeConfig>(spec.config) || rows.teams == 1, operation,
+                "teams", rows.teams, "1 for rope");
 }
 
 void check_output_dtype(std::string_view field, DType dtype) {
@@ -186,7 +208,7 @@ void check_config(const KernelSpec& spec, const attention::Config& c) {
 }
 
 void check_config(const KernelSpec& spec, const NormConfig& c) {
-  check_rows(spec);
+  check_rows(spec, c.rows);
   check_output_dtype("dtype", c.dtype);
   check_output_dtype("weight_dtype", c.weight_dtype);
   core::require(c.kind == norm::Kind::rms || c.weight_dtype == NormConfig{}.weight_dtype, operation,
@@ -194,16 +216,16 @@ void check_config(const KernelSpec& spec, const NormConfig& c) {
                 "nothing for kind=layer, which reads it from its parameters");
 }
 void check_config(const KernelSpec& spec, const ActivationConfig& c) {
-  check_rows(spec);
+  check_rows(spec, c.rows);
   check_output_dtype("dtype", c.dtype);
 }
 void check_config(const KernelSpec& spec, const MergeConfig& c) {
-  check_rows(spec);
+  check_rows(spec, c.rows);
   check_output_dtype("dtype", c.dtype);
   check_output_dtype("out_dtype", c.out_dtype);
 }
-void check_config(const KernelSpec& spec, const RopeConfig&) { check_rows(spec); }
-void check_config(const KernelSpec& spec, const AppendConfig&) { check_rows(spec); }
+void check_config(const KernelSpec& spec, const RopeConfig& c) { check_rows(spec, c.rows); }
+void check_config(const KernelSpec& spec, const AppendConfig& c) { check_rows(spec, c.rows); }
 
 }  // namespace
 

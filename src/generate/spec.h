@@ -36,10 +36,19 @@ enum class Architecture : unsigned char {
   gfx942,
 };
 
+/// How a GPU's block divides rows (tile/<arch>/rows.h); zeros on CPUs.
+struct RowTeams {
+  int lanes = 0;  // threads that walk through a row together
+  int teams = 0;  // rows of a block
+  int kept = 0;   // elements that a lane keeps in registers; norm only, 0: none
+  bool operator==(const RowTeams&) const = default;
+};
+
 struct NormConfig {
   norm::Kind kind = norm::Kind::rms;
   DType dtype = DType::bf16;         // of x, out and residual
   DType weight_dtype = DType::bf16;  // rms only: LayerNorm reads its types from the parameters
+  RowTeams rows = {};
   bool operator==(const NormConfig&) const = default;
 };
 
@@ -48,20 +57,24 @@ enum class Activation : unsigned char { silu, gelu, gelu_tanh, variant };
 struct ActivationConfig {
   Activation kind = Activation::silu;  // `variant`: `activate` of the user's source
   DType dtype = DType::bf16;
+  RowTeams rows = {};
   bool operator==(const ActivationConfig&) const = default;
 };
 
 struct MergeConfig {
   DType dtype = DType::bf16;  // of the states' values
   DType out_dtype = DType::bf16;
+  RowTeams rows = {};
   bool operator==(const MergeConfig&) const = default;
 };
 
 // These read all types from their parameters.
 struct RopeConfig {
+  RowTeams rows = {};
   bool operator==(const RopeConfig&) const = default;
 };
 struct AppendConfig {
+  RowTeams rows = {};
   bool operator==(const AppendConfig&) const = default;
 };
 

@@ -12,22 +12,46 @@ constexpr std::array avx512_flags = {"-mavx512f",    "-mavx512bw", "-mavx512vl",
 
 constexpr Target cpu(Architecture architecture, const char* name, const char* header,
                      std::span<const char* const> flags) {
-  return {architecture,         Platform::cpu,         name,    header, "tile::Cpu",
-          "schedule::Lockstep", "schedule/lockstep.h", nullptr, flags};
+  return {.architecture = architecture,
+          .platform = Platform::cpu,
+          .name = name,
+          .header = header,
+          .type = "tile::Cpu",
+          .schedule = "schedule::Lockstep",
+          .schedule_header = "schedule/lockstep.h",
+          .rows_header = "tile/cpu/rows.h",
+          .flags = flags};
 }
 
 /// A GPU that runs the portable kernels of sm_80, compiled for itself.
 constexpr Target nvidia(Architecture architecture, const char* compiler_name) {
-  return {architecture,
-          Platform::cuda,
-          "sm80",
-          "tile/sm80/arch.h",
-          "tile::Sm80Team<config.tile_rows / 16>",
-          "schedule::InOrder",
-          "schedule/in_order.h",
-          compiler_name,
-          {}};
+  return {.architecture = architecture,
+          .platform = Platform::cuda,
+          .name = "sm80",
+          .header = "tile/sm80/arch.h",
+          .type = "tile::Sm80Team<config.tile_rows / 16>",
+          .schedule = "schedule::InOrder",
+          .schedule_header = "schedule/in_order.h",
+          .rows_header = "tile/sm80/rows.h",
+          .compiler_name = compiler_name};
 }
+
+constexpr Target sm90a = {.architecture = Architecture::sm90a,
+                          .platform = Platform::cuda,
+                          .name = "sm90",
+                          .header = "tile/sm90/arch.h",
+                          .type = "tile::Sm90",
+                          .schedule = "schedule::WarpSpecialized<tile::Sm90>",
+                          .schedule_header = "schedule/warp_specialized.h",
+                          .compiler_name = "sm_90a"};
+constexpr Target gfx942 = {.architecture = Architecture::gfx942,
+                           .platform = Platform::hip,
+                           .name = "gfx942",
+                           .header = "tile/gfx942/arch.h",
+                           .type = "tile::Gfx942",
+                           .schedule = "schedule::InOrder",
+                           .schedule_header = "schedule/in_order.h",
+                           .compiler_name = "gfx942"};
 
 constexpr std::array targets = {
     cpu(Architecture::scalar, "scalar", "tile/cpu/scalar/arch.h", {}),
@@ -37,26 +61,10 @@ constexpr std::array targets = {
     nvidia(Architecture::sm86, "sm_86"),
     nvidia(Architecture::sm89, "sm_89"),
     nvidia(Architecture::sm90, "sm_90"),
-    Target{Architecture::sm90a,
-           Platform::cuda,
-           "sm90",
-           "tile/sm90/arch.h",
-           "tile::Sm90",
-           "schedule::WarpSpecialized<tile::Sm90>",
-           "schedule/warp_specialized.h",
-           "sm_90a",
-           {}},
+    sm90a,
     nvidia(Architecture::sm100, "sm_100"),
     nvidia(Architecture::sm120, "sm_120"),
-    Target{Architecture::gfx942,
-           Platform::hip,
-           "gfx942",
-           "tile/gfx942/arch.h",
-           "tile::Gfx942",
-           "schedule::InOrder",
-           "schedule/in_order.h",
-           "gfx942",
-           {}},
+    gfx942,
 };
 
 }  // namespace

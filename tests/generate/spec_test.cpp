@@ -54,6 +54,9 @@ KernelSpec random_spec(Random& random) {
             if constexpr (std::same_as<std::remove_cvref_t<decltype(value)>, int>) {
               if (field.starts_with("head_dim")) value = 16 * (1 + below(random, 64));
               if (field == "tile_rows") value = 16 * (1 + below(random, 8));
+              if (field == "lanes") value = below(random, 2) * 32;
+              if (field == "teams") value = below(random, 9);
+              if (field == "kept") value = below(random, 3);
             }
           });
         },
@@ -132,7 +135,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"norm.avx2:dtype=int7", {"'dtype'", "'int7'", "bfloat16"}},
                     Bad{"norm.avx2:dtype=int32", {"'dtype'", "int32", "float16"}},
                     Bad{"norm.avx2:kind=layer,weight_dtype=float32", {"'weight_dtype'", "layer"}},
-                    Bad{"norm.sm80", {"sm80", "scalar, avx2 or avx512"}},
+                    Bad{"norm.sm90a", {"sm90a", "CPUs"}},
+                    Bad{"norm.sm80", {"lanes=0", "power of 2"}},
+                    Bad{"norm.sm80:lanes=64,teams=2", {"lanes=64,teams=2", "one team"}},
+                    Bad{"merge.sm80:lanes=32,teams=8,kept=1", {"'kept'", "norm"}},
+                    Bad{"norm.avx2:lanes=8", {"lanes=8", "CPUs"}},
                     Bad{"attention.scalar:stages=two", {"'stages'", "'two'", "whole number"}},
                     Bad{"attention.scalar:stages=99999999999", {"'stages'", "whole number"}},
                     Bad{"attention.scalar:stages=-1", {"'stages'", "whole number"}},
