@@ -27,8 +27,11 @@ enum class DType : unsigned char {
 
 inline constexpr int dtype_count = 17;
 
+// What kernels call is always inlined: a copy compiled for one instruction set must not serve code
+// for another.
+
 /// Bytes of one element.
-constexpr int size_of(DType dtype) {
+[[gnu::always_inline]] constexpr int size_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
     case DType::i64:
@@ -44,12 +47,12 @@ constexpr int size_of(DType dtype) {
   }
 }
 
-constexpr bool is_float8(DType dtype) {
+[[gnu::always_inline]] constexpr bool is_float8(DType dtype) {
   return dtype == DType::e4m3fn || dtype == DType::e5m2 || dtype == DType::e4m3fnuz ||
          dtype == DType::e5m2fnuz;
 }
 
-constexpr bool is_floating(DType dtype) {
+[[gnu::always_inline]] constexpr bool is_floating(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 ||
          dtype == DType::f64 || is_float8(dtype);
 }

@@ -109,14 +109,15 @@ inline std::uint32_t bits_of_value(DType dtype, double value) {
 /// Element `index` of `data`.
 inline double decode(DType dtype, const void* data, std::int64_t index) {
   const std::size_t size = static_cast<std::size_t>(size_of(dtype));
-  std::uint32_t bits = 0;
+  std::uint64_t bits = 0;  // of 8 bytes too
   std::memcpy(&bits, static_cast<const unsigned char*>(data) + index * size_of(dtype), size);
-  return value_of_bits(dtype, bits);
+  return value_of_bits(dtype, static_cast<std::uint32_t>(bits));
 }
 
 inline void encode_bits(DType dtype, std::uint32_t bits, void* data, std::int64_t index) {
   const std::size_t size = static_cast<std::size_t>(size_of(dtype));
-  std::memcpy(static_cast<unsigned char*>(data) + index * size_of(dtype), &bits, size);
+  const std::uint64_t wide = bits;
+  std::memcpy(static_cast<unsigned char*>(data) + index * size_of(dtype), &wide, size);
 }
 
 inline void encode(DType dtype, double value, void* data, std::int64_t index) {
