@@ -13,13 +13,9 @@ from pathlib import Path
 
 import torch
 import wavefire
+from wavefire._tensors import DTYPE_NAMES
 
 PAGE = Path(__file__).parent.parent / "docs/support.md"
-DTYPES = (
-    "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
-    "float8_e5m2fnuz", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-    "uint64", "bool",
-)  # fmt: skip
 HEAD = """# Support
 
 Which types the operations take, on the device of this build: the CPU, at its levels scalar, AVX2
@@ -167,8 +163,8 @@ def takes(operation: Callable[[torch.dtype], None], name: str) -> bool:
 def page() -> str:
     lines = []
     for title, operation in OPERATIONS.items():
-        taken = [name for name in DTYPES if takes(operation, name)]
-        names = "all" if len(taken) == len(DTYPES) else ", ".join(taken)
+        taken = [name for name in DTYPE_NAMES if takes(operation, name)]
+        names = "all" if len(taken) == len(DTYPE_NAMES) else ", ".join(taken)
         lines.append(f"| {title} | {names} |")
     return HEAD + "\n".join(["| | types |", "|---|---|", *lines]) + "\n"
 

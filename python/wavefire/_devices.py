@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from ._library import function
 
+_devices = function("devices")
+_why_no_driver = function("why_no_driver", "kind")
+_use_device = function("use_device", "name")
+_current_device = function("current_device")
+
 
 @dataclass(frozen=True)
 class DeviceInfo:
@@ -28,12 +33,12 @@ def devices() -> list[DeviceInfo]:
 
     Opens the drivers, but no device.
     """
-    return [DeviceInfo(*fields) for fields in function("devices")("devices")]
+    return [DeviceInfo(*fields) for fields in _devices("devices")]
 
 
 def why_no_driver(kind: str) -> str:
     """Why a kind of device (``cuda``, ``hip``, ``virtual``) has no driver here; empty if it has."""
-    return str(function("why_no_driver", "kind")("why_no_driver", kind))
+    return str(_why_no_driver("why_no_driver", kind))
 
 
 def use_device(name: str) -> DeviceInfo:
@@ -44,9 +49,9 @@ def use_device(name: str) -> DeviceInfo:
     ``ValueError`` for an unknown name or a number out of range, ``RuntimeError`` if there is no
     driver.
     """
-    return DeviceInfo(*function("use_device", "name")("use_device", name))
+    return DeviceInfo(*_use_device("use_device", name))
 
 
 def current_device() -> DeviceInfo:
     """What :func:`use_device` chose last; the CPU from the start."""
-    return DeviceInfo(*function("current_device")("current_device"))
+    return DeviceInfo(*_current_device("current_device"))

@@ -60,9 +60,13 @@ class Handle:
 __version__: str = str(library.get_function("library_version")())
 
 
+_cpu_level = function("cpu_level")
+_set_config_value = function("set_config_value", "name", "value")
+
+
 def cpu_level() -> str:
     """The instruction set level at which CPU kernels run: scalar, avx2 or avx512."""
-    return str(function("cpu_level")("cpu_level"))
+    return str(_cpu_level("cpu_level"))
 
 
 def configure(**settings: object) -> None:
@@ -73,4 +77,4 @@ def configure(**settings: object) -> None:
     the first operation. Raises ``ValueError`` for an unknown setting or value.
     """
     for name, value in settings.items():
-        function("set_config_value", "name", "value")("configure", name, str(value))
+        _set_config_value("configure", name, str(value))

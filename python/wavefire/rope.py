@@ -108,14 +108,9 @@ def apply_rope_pos_ids(
 ) -> tuple[Any, Any]:
     """Positions given for every token, int32 or int64 ``[nnz]``; returns new q and k."""
     return _rotate(
-        "apply_rope_pos_ids",
-        q,
-        k,
-        (pos_ids,),
-        rotary_dim,
-        interleave,
+        "apply_rope_pos_ids", q, k, (pos_ids,), rotary_dim, interleave,
         (rope_scale, rope_theta, 0, 0, 0),
-    )
+    )  # fmt: skip
 
 
 def apply_rope_pos_ids_inplace(

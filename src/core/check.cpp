@@ -56,7 +56,7 @@ const TensorRule& TensorRule::defined() const {
 const TensorRule& TensorRule::on_cpu() const {
   if (view.device.type != DeviceType::cpu) {
     fail_argument(operation, argument, join("on ", to_string(view.device)),
-                  "a tensor on cpu (this build has no other device)");
+                  "a tensor on cpu (there is no kernel for another device)");
   }
   if (host_device() != "cpu") {
     fail_unsupported(std::string(operation),

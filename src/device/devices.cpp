@@ -121,8 +121,6 @@ Gpu& open_gpu(std::string_view name) {
   return *gpu;
 }
 
-Gpu& gpu_of(Device tensors) { return open_gpu(to_string(tensors)); }
-
 }  // namespace wavefire::device
 
 namespace wavefire {

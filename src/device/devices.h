@@ -16,7 +16,4 @@ Driver& driver_of(std::string_view kind);
 /// Throws as `use_device` does; invalid_argument for "cpu", too.
 Gpu& open_gpu(std::string_view name);
 
-/// The device that works on tensors which live on `tensors`, for a tensor of cuda or hip.
-Gpu& gpu_of(Device tensors);
-
 }  // namespace wavefire::device

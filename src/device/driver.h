@@ -130,6 +130,21 @@ struct PropertyAttribute {
   int Properties::* property;
   int attribute;
 };
+/// All of them; `Attribute` has the vendor's numbers under these names.
+template <class Attribute>
+inline constexpr PropertyAttribute property_attributes[] = {
+    {&Properties::multiprocessors, Attribute::multiprocessors},
+    {&Properties::warp_size, Attribute::warp_size},
+    {&Properties::max_threads_per_block, Attribute::max_threads_per_block},
+    {&Properties::max_threads_per_multiprocessor, Attribute::max_threads_per_multiprocessor},
+    {&Properties::registers_per_multiprocessor, Attribute::registers_per_multiprocessor},
+    {&Properties::shared_bytes_per_block, Attribute::shared_bytes_per_block},
+    {&Properties::shared_bytes_per_multiprocessor, Attribute::shared_bytes_per_multiprocessor},
+    {&Properties::l2_bytes, Attribute::l2_bytes},
+    {&Properties::clock_khz, Attribute::clock_khz},
+    {&Properties::memory_clock_khz, Attribute::memory_clock_khz},
+    {&Properties::memory_bus_bits, Attribute::memory_bus_bits},
+};
 
 /// For destructors, which must not throw: a driver may be gone at the end of the process.
 void log_failure(const std::exception& error) noexcept;

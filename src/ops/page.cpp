@@ -242,16 +242,18 @@ void sequence_lengths(const TensorView& indptr, const TensorView& last_page_len,
   const std::int64_t batch = indptr.shape[0] - 1;
   check_last_pages(operation, indptr, last_page_len, page_size);
   core::check(operation, "out", out).defined().on_cpu().dtype(DType::i32).shape({batch}).writable();
-  for (std::int64_t b = 0; b < batch; ++b) {
+  const auto length_of = [&](std::int64_t b) {
     const std::int64_t count = ops::read_int(indptr, b + 1) - ops::read_int(indptr, b);
-    const std::int64_t last = ops::read_int(last_page_len, b);
-    const std::int64_t length = count == 0 ? 0 : (count - 1) * page_size + last;
-    if (length > std::numeric_limits<std::int32_t>::max()) {
+    return count == 0 ? 0 : (count - 1) * page_size + ops::read_int(last_page_len, b);
+  };
+  for (std::int64_t b = 0; b < batch; ++b) {
+    if (const std::int64_t length = length_of(b);
+        length > std::numeric_limits<std::int32_t>::max()) {
       core::fail_argument(operation, "kv_indptr", core::join(length, " tokens at ", b),
                           "lengths that fit 32-bit integers");
     }
-    ops::write_int(out, b, length);
   }
+  for (std::int64_t b = 0; b < batch; ++b) ops::write_int(out, b, length_of(b));
 }
 
 }  // namespace wavefire

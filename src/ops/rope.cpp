@@ -130,6 +130,10 @@ void rope_positions(const TensorView& indptr, const TensorView& offsets,
       core::fail_argument(operation, "offsets", core::join(offset, " at ", b),
                           core::join("0 to ", most));
     }
+  }
+  for (std::int64_t b = 0; b + 1 < indptr.shape[0]; ++b) {
+    const std::int64_t begin = ops::read_int(indptr, b), end = ops::read_int(indptr, b + 1);
+    const std::int64_t offset = ops::read_int(offsets, b);
     for (std::int64_t i = begin; i < end; ++i) ops::write_int(positions, i, offset + i - begin);
   }
 }

@@ -153,7 +153,7 @@ TEST_P(DeviceContract, TheCallersStreamIsUsed) {
   }
 }
 
-// Runs only where work waits until somebody asks for it: then nothing may have asked.
+// Where work waits until somebody asks for it, nothing may have asked.
 TEST_P(DeviceContract, NothingWaitsOnItsOwn) {
   const bool is_deferred = std::getenv("WAVEFIRE_VIRTUAL_STREAMS") != nullptr;
   const int count = 64;

@@ -187,6 +187,9 @@ TEST(Rope, PositionsOfRequests) {
     far.view().as<std::int64_t>()[0] = offset;
     expect_rejected("offsets", [&] { rope_positions(indptr.view(), far.view(), at.view()); });
   }
+  const HostTensor last_is_bad = HostTensor::of(std::vector<std::int32_t>{0, 0, -1});
+  expect_rejected("offsets", [&] { rope_positions(indptr.view(), last_is_bad.view(), at.view()); });
+  EXPECT_EQ(at.view().as<std::int32_t>()[0], 10) << "nothing is written";
   expect_rejected("indptr", [&] {
     rope_positions(indptr.view(), offsets.view(),
                    changed(at.view(), [](auto& v) { v.shape[0] = 4; }));

@@ -68,7 +68,7 @@ typedef enum hipDeviceAttribute_t WAVEFIRE_HIP_ENUM {
   hipDeviceAttributeAsyncEngineCount = 2,
   hipDeviceAttributeCanMapHostMemory = 3,
   hipDeviceAttributeCanUseHostPointerForRegisteredMem = 4,
-  hipDeviceAttributeClockRate = 5,  // hz
+  hipDeviceAttributeClockRate = 5,  // kHz
   hipDeviceAttributeComputeMode = 6,
   hipDeviceAttributeConcurrentKernels = 8,
   hipDeviceAttributeConcurrentManagedAccess = 9,
@@ -88,7 +88,7 @@ typedef enum hipDeviceAttribute_t WAVEFIRE_HIP_ENUM {
   hipDeviceAttributeMaxThreadsPerMultiProcessor = 57,
   hipDeviceAttributeMaxPitch = 58,
   hipDeviceAttributeMemoryBusWidth = 59,   // bits
-  hipDeviceAttributeMemoryClockRate = 60,  // hz
+  hipDeviceAttributeMemoryClockRate = 60,  // kHz
   hipDeviceAttributeComputeCapabilityMinor = 61,
   hipDeviceAttributeMultiprocessorCount = 63,
   hipDeviceAttributePageableMemoryAccess = 65,
@@ -110,7 +110,7 @@ typedef enum hipDeviceAttribute_t WAVEFIRE_HIP_ENUM {
   hipDeviceAttributeMemoryPoolsSupported = 88,
   hipDeviceAttributeVirtualMemoryManagementSupported = 89,
   hipDeviceAttributeHostRegisterSupported = 90,
-  hipDeviceAttributeClockInstructionRate = 10000,  // hz
+  hipDeviceAttributeClockInstructionRate = 10000,  // kHz
   hipDeviceAttributeMaxSharedMemoryPerMultiprocessor = 10002,
   hipDeviceAttributeIsLargeBar = 10011,
   hipDeviceAttributeAsicRevision = 10012,
@@ -118,7 +118,7 @@ typedef enum hipDeviceAttribute_t WAVEFIRE_HIP_ENUM {
   hipDeviceAttributeImageSupport = 10014,
   hipDeviceAttributePhysicalMultiProcessorCount = 10015,
   hipDeviceAttributeFineGrainSupport = 10016,
-  hipDeviceAttributeWallClockRate = 10017,  // hz
+  hipDeviceAttributeWallClockRate = 10017,  // kHz
 } hipDeviceAttribute_t;
 
 typedef struct hipUUID_t {

@@ -27,7 +27,7 @@ class CudaDriver final : public Driver {
   }
 
   Properties properties(int ordinal) const override {
-    Properties p = common_properties(ordinal, property_attributes);
+    Properties p = common_properties(ordinal, property_attributes<Attribute>);
     p.architecture = core::join("sm_", attribute(Attribute::capability_major, ordinal),
                                 attribute(Attribute::capability_minor, ordinal));
     return p;

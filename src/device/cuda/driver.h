@@ -83,20 +83,7 @@ struct Attribute {
   static constexpr int capability_minor = 76;
   static constexpr int shared_bytes_per_multiprocessor = 81;
   static constexpr int registers_per_multiprocessor = 82;
-  static constexpr int shared_bytes_per_block_optin = 97;
-};
-inline constexpr PropertyAttribute property_attributes[] = {
-    {&Properties::multiprocessors, Attribute::multiprocessors},
-    {&Properties::warp_size, Attribute::warp_size},
-    {&Properties::max_threads_per_block, Attribute::max_threads_per_block},
-    {&Properties::max_threads_per_multiprocessor, Attribute::max_threads_per_multiprocessor},
-    {&Properties::registers_per_multiprocessor, Attribute::registers_per_multiprocessor},
-    {&Properties::shared_bytes_per_block, Attribute::shared_bytes_per_block_optin},
-    {&Properties::shared_bytes_per_multiprocessor, Attribute::shared_bytes_per_multiprocessor},
-    {&Properties::l2_bytes, Attribute::l2_bytes},
-    {&Properties::clock_khz, Attribute::clock_khz},
-    {&Properties::memory_clock_khz, Attribute::memory_clock_khz},
-    {&Properties::memory_bus_bits, Attribute::memory_bus_bits},
+  static constexpr int shared_bytes_per_block = 97;  // for kernels that opt in to more than 48 KiB
 };
 
 inline constexpr std::uintptr_t extra_end = 0;

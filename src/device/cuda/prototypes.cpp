@@ -81,7 +81,7 @@ static_assert(Attribute::shared_bytes_per_multiprocessor ==
               CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
 static_assert(Attribute::registers_per_multiprocessor ==
               CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
-static_assert(Attribute::shared_bytes_per_block_optin ==
+static_assert(Attribute::shared_bytes_per_block ==
               CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
 
 static_assert(JitOption::error_log_buffer == CU_JIT_ERROR_LOG_BUFFER);

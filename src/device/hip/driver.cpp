@@ -55,7 +55,7 @@ class HipDriver final : public Driver {
   }
 
   Properties properties(int ordinal) const override {
-    Properties p = common_properties(ordinal, property_attributes);
+    Properties p = common_properties(ordinal, property_attributes<Attribute>);
     p.architecture = architecture(ordinal);
     return p;
   }

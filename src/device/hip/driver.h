@@ -92,19 +92,6 @@ struct Attribute {
   static constexpr int warp_size = 87;
   static constexpr int shared_bytes_per_multiprocessor = 10002;
 };
-inline constexpr PropertyAttribute property_attributes[] = {
-    {&Properties::multiprocessors, Attribute::multiprocessors},
-    {&Properties::warp_size, Attribute::warp_size},
-    {&Properties::max_threads_per_block, Attribute::max_threads_per_block},
-    {&Properties::max_threads_per_multiprocessor, Attribute::max_threads_per_multiprocessor},
-    {&Properties::registers_per_multiprocessor, Attribute::registers_per_multiprocessor},
-    {&Properties::shared_bytes_per_block, Attribute::shared_bytes_per_block},
-    {&Properties::shared_bytes_per_multiprocessor, Attribute::shared_bytes_per_multiprocessor},
-    {&Properties::l2_bytes, Attribute::l2_bytes},
-    {&Properties::clock_khz, Attribute::clock_khz},
-    {&Properties::memory_clock_khz, Attribute::memory_clock_khz},
-    {&Properties::memory_bus_bits, Attribute::memory_bus_bits},
-};
 
 /// hipDeviceProp_tR0600, of which we read the name of the architecture: no attribute tells it.
 struct PropertiesLayout {

@@ -1,12 +1,10 @@
 // Conversions of 8-, 6- and 4-bit floats on a wave: which byte or half is read and written, and
 // which format belongs to a mnemonic. The formats themselves are tested with semantics/.
+#include "floats.h"
 #include "machine.h"
 
 namespace instinct {
 namespace {
-
-u32 bits(float x) { return std::bit_cast<u32>(x); }
-float f32(u32 x) { return std::bit_cast<float>(x); }
 
 // 1, 2, -1/2 and 3/2, exact in all of them.
 const float numbers[] = {1.0f, 2.0f, -0.5f, 1.5f};
