@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"norm.avx9", {"'architecture'", "'avx9'", "avx512"}},
                     Bad{"norm.avx2:dtype", {"'dtype'", "field=value"}},
                     Bad{"norm.avx2:size=3", {"'size'", "kind, dtype, weight_dtype"}},
-                    Bad{"rope.avx2:size=3", {"'size'", "none"}},
+                    Bad{"rope.avx2:size=3", {"'size'", "lanes, teams"}},
                     Bad{"norm.avx2:dtype=int7", {"'dtype'", "'int7'", "bfloat16"}},
                     Bad{"norm.avx2:dtype=int32", {"'dtype'", "int32", "float16"}},
                     Bad{"norm.avx2:kind=layer,weight_dtype=float32", {"'weight_dtype'", "layer"}},
