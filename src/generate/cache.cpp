@@ -99,7 +99,7 @@ std::optional<Entry> decode(std::string_view bytes) {
   return entry;
 }
 
-Cache::Cache(fs::path folder) {
+Cache::Cache(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder.parent_path(), error);
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) fail_system("make", folder);

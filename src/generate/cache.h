@@ -33,7 +33,7 @@ class Cache {
  public:
   /// Makes the folder if there is none. Throws `Error` (invalid_argument) if it belongs to somebody
   /// else or others can write to it.
-  explicit Cache(std::filesystem::path folder);
+  explicit Cache(const std::filesystem::path& folder);
 
   const std::filesystem::path& folder() const { return folder_; }
 

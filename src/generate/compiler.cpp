@@ -18,7 +18,7 @@ struct Command {
   Platform platform;
   const char* source_name;
   const char* object_name;
-  std::vector<std::string> flags;
+  std::span<const char* const> flags;
   std::vector<std::string> (*target_flags)(const Target& target);
 };
 
@@ -34,25 +34,30 @@ std::vector<std::string> clang_flags(const Target& target) {
 
 // Arithmetic as it is written, as in cmake/WavefireCpuKernels.cmake. What a kernel needs of others
 // is the handful of functions that compilers call by themselves.
-const Command host = {
-    Platform::cpu,
-    "kernel.cpp",
-    "kernel.so",
-    {"-std=c++20", "-O3", "-fPIC", "-shared", "-nostdlib", "-fvisibility=hidden",
-     "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions", "-fno-rtti", "-Wno-psabi"},
-    host_flags};
-const Command nvcc = {Platform::cuda,
-                      "kernel.cu",
-                      "kernel.cubin",
-                      {"-std=c++20", "--expt-relaxed-constexpr", "-O3", "-cubin"},
-                      nvcc_flags};
-const Command hip_clang = {
-    Platform::hip,
-    "kernel.hip",
-    "kernel.co",
-    {"-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-nogpuinc", "-nogpulib",
-     "-O3", "-std=c++20", "-mcode-object-version=5"},
-    clang_flags};
+constexpr const char* host_common[] = {"-std=c++20",
+                                       "-O3",
+                                       "-fPIC",
+                                       "-shared",
+                                       "-nostdlib",
+                                       "-fvisibility=hidden",
+                                       "-ffp-contract=off",
+                                       "-fno-math-errno",
+                                       "-fno-exceptions",
+                                       "-fno-rtti",
+                                       "-Wno-psabi"};
+constexpr Command host = {Platform::cpu, "kernel.cpp", "kernel.so", host_common, host_flags};
+constexpr const char* nvcc_common[] = {"-std=c++20", "--expt-relaxed-constexpr", "-O3", "-cubin"};
+constexpr Command nvcc = {Platform::cuda, "kernel.cu", "kernel.cubin", nvcc_common, nvcc_flags};
+constexpr const char* clang_common[] = {"-x",
+                                        "hip",
+                                        "--offload-device-only",
+                                        "--no-gpu-bundle-output",
+                                        "-nogpuinc",
+                                        "-nogpulib",
+                                        "-O3",
+                                        "-std=c++20",
+                                        "-mcode-object-version=5"};
+constexpr Command hip_clang = {Platform::hip, "kernel.hip", "kernel.co", clang_common, clang_flags};
 
 class CommandCompiler final : public Compiler {
  public:
@@ -63,7 +68,7 @@ class CommandCompiler final : public Compiler {
         program_(std::move(program)) {}
 
   std::vector<std::string> flags(const Target& target) const override {
-    std::vector<std::string> all = command_.flags;
+    std::vector<std::string> all(command_.flags.begin(), command_.flags.end());
     for (std::string& flag : command_.target_flags(target)) all.push_back(std::move(flag));
     return all;
   }

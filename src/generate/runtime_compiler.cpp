@@ -56,14 +56,15 @@ constexpr device::Symbol<Functions> hiprtc_symbols[] = {
 struct Dialect {
   Platform platform;
   const char* name;
-  std::vector<std::string> flags;
+  std::span<const char* const> flags;
   const char* target_flag;
 };
 
 // Functions without an execution space are constexpr ones that both sides may call.
-const Dialect nvrtc = {
-    Platform::cuda, "NVRTC", {"-std=c++20", "-default-device"}, "--gpu-architecture="};
-const Dialect hiprtc = {Platform::hip, "hipRTC", {"-std=c++20", "-O3"}, "--offload-arch="};
+constexpr const char* nvrtc_flags[] = {"-std=c++20", "-default-device"};
+constexpr Dialect nvrtc = {Platform::cuda, "NVRTC", nvrtc_flags, "--gpu-architecture="};
+constexpr const char* hiprtc_flags[] = {"-std=c++20", "-O3"};
+constexpr Dialect hiprtc = {Platform::hip, "hipRTC", hiprtc_flags, "--offload-arch="};
 
 class RuntimeCompiler final : public Compiler {
  public:
@@ -72,7 +73,7 @@ class RuntimeCompiler final : public Compiler {
       : Compiler(std::move(name), std::move(version)), dialect_(dialect), functions_(functions) {}
 
   std::vector<std::string> flags(const Target& target) const override {
-    std::vector<std::string> all = dialect_.flags;
+    std::vector<std::string> all(dialect_.flags.begin(), dialect_.flags.end());
     all.push_back(core::join(dialect_.target_flag, target.compiler_name));
     return all;
   }
