@@ -55,8 +55,10 @@ MAY_INCLUDE: tuple[tuple[str, tuple[str, ...]], ...] = (
     # The host side.
     ("src/core/*", PUBLIC),
     ("src/device/cpu/*_kernels.cpp", ("kernels/**", "src/device/**", *PUBLIC)),
+    ("src/device/cpu/*_entry.h", ("kernels/**", "src/device/**", *PUBLIC)),
     ("src/device/**", ("src/core/*", "src/device/**", *PLAIN, *PUBLIC)),
-    ("src/generate/*", ("src/core/*", "src/device/**", *PLAIN, *PUBLIC)),
+    # What is fixed at compile time is part of a kernel's name.
+    ("src/generate/*", ("src/core/*", "src/device/**", "kernels/*/config.h", *PLAIN, *PUBLIC)),
     ("src/plan/*", ("src/core/*", "kernels/plan/*", "kernels/tile/target.h", *PLAIN, *PUBLIC)),
     # The tables of compiled kernels are what tune chooses from.
     ("src/tune/*", ("src/core/*", "src/device/*/*_kernels.h", *PLAIN, *PUBLIC)),

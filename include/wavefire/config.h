@@ -19,6 +19,17 @@ struct Config {
   /// WAVEFIRE_VIRTUAL_LIBRARY: the file of the virtual Instinct, for devices "virtual:..."; empty:
   /// the one beside the library.
   std::string virtual_library;
+  /// WAVEFIRE_CACHE_DIR: the folder of compiled kernels, private to its user. Default:
+  /// $XDG_CACHE_HOME/wavefire/kernels, ~/.cache/wavefire/kernels.
+  std::string cache_dir;
+  /// WAVEFIRE_JIT: "on", or "off": kernels that are neither built in nor cached are an error.
+  std::string jit = "on";
+  /// WAVEFIRE_HOST_COMPILER, WAVEFIRE_NVCC, WAVEFIRE_HIP_COMPILER (programs), WAVEFIRE_NVRTC,
+  /// WAVEFIRE_HIPRTC (libraries): the compilers of kernels, by name or path. Empty: the first that
+  /// is found.
+  std::string host_compiler, nvcc, hip_compiler, nvrtc, hiprtc;
+  /// PATH: folders in which programs are looked for, separated by colons.
+  std::string search_path;
 };
 
 /// The settings in force: read from the environment at the first call, unless set before. Throws

@@ -30,7 +30,7 @@ WF_DEVICE E log_in_units(E x, float ln_to_unit, float power_unit) {
   const E power = tile::to_float(n) + tile::select(tiny, T::splat(-24.f), T::splat(0.f));
   E r = tile::fma(power, T::splat(power_unit), p * T::splat(ln_to_unit));
   r = tile::select(tile::equal(x, T::splat(0.f)), T::splat(-tile::infinity), r);
-  r = tile::select(tile::less(x, T::splat(0.f)), T::splat(__builtin_nanf("")), r);
+  r = tile::select(tile::less(x, T::splat(0.f)), T::splat(tile::quiet_nan), r);
   // Infinity and NaN are their own logarithms.
   return tile::select(finite, r, x);
 }

@@ -199,7 +199,7 @@ WF_DEVICE void softmax_row(const Row& row, const Buffers& buffers, float* out) {
   bool fit;
   const float* logits =
       read_values<Rows>(row, -tile::infinity, buffers.weights, maximum, total, fit);
-  if (!fit) maximum = __builtin_nanf("");
+  if (!fit) maximum = tile::quiet_nan;
   total = exponentials<Rows>(logits, row.size, maximum, row.temperature, out);
   const E factor = T::splat(static_cast<float>(1 / total));
   Rows::for_columns(row.size, [&](i64 column, int count) {

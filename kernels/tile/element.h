@@ -61,7 +61,8 @@ struct ElementTraits<float> {
   WF_DEVICE static void store(float* p, float a) { *p = a; }
 };
 
-inline constexpr float infinity = __builtin_inff();
+inline constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
+inline constexpr float quiet_nan = __builtin_bit_cast(float, 0x7fc00000);
 
 /// Lanes 2i and 2i + 1 exchanged: elements of several lanes only.
 template <class E>

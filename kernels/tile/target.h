@@ -28,19 +28,22 @@
 #define WF_BOTH __attribute__((host)) __attribute__((device)) inline
 #define WF_GLOBAL __attribute__((global))
 #define WF_SHARED __attribute__((shared))
-#elif defined(__CUDACC_RTC__)
-#define WF_DEVICE __device__ __forceinline__
-#define WF_BOTH __host__ __device__ inline
-#define WF_GLOBAL __global__
-#define WF_SHARED __shared__
 #else
 #define WF_DEVICE __attribute__((always_inline)) inline
 #define WF_BOTH inline
 #endif
 
+#ifdef __CUDACC_RTC__
+// NVRTC has these under their C names only.
+#define __builtin_fmaf ::fmaf
+#define __builtin_fabsf ::fabsf
+#define __builtin_sqrtf ::sqrtf
+#define __builtin_rintf ::rintf
+#endif
+
 // Loops over the elements of a register fragment must unroll on GPUs, and must not on CPUs, where a
 // fragment is memory.
-#if defined(__CUDACC__) || defined(__HIP__) || defined(__CUDACC_RTC__)
+#if defined(__CUDACC__) || defined(__HIP__)
 #define WF_UNROLL _Pragma("unroll")
 #define WF_NO_UNROLL _Pragma("unroll 1")  // where the registers are needed otherwise
 #else

@@ -27,6 +27,7 @@ void check_config(const Config& config) {
   check_word("WAVEFIRE_CPU_LEVEL", config.cpu_level, {"auto", "scalar", "avx2", "avx512"});
   check_word("WAVEFIRE_PARALLEL", config.parallel, {"auto", "openmp", "threads", "serial"});
   check_word("WAVEFIRE_LOG_LEVEL", config.log_level, {"off", "warning", "info", "debug"});
+  check_word("WAVEFIRE_JIT", config.jit, {"on", "off"});
   core::require(config.num_threads >= 0, "config", "WAVEFIRE_NUM_THREADS", config.num_threads,
                 "0 (as many as there are) or more");
 }
@@ -50,6 +51,15 @@ Config from_environment() {
   config.log_level = read("WAVEFIRE_LOG_LEVEL", config.log_level);
   config.num_threads = parse_int("WAVEFIRE_NUM_THREADS", read("WAVEFIRE_NUM_THREADS", "0"));
   config.virtual_library = read("WAVEFIRE_VIRTUAL_LIBRARY", config.virtual_library);
+  const std::string cache_home = read("XDG_CACHE_HOME", read("HOME", "/tmp") + "/.cache");
+  config.cache_dir = read("WAVEFIRE_CACHE_DIR", cache_home + "/wavefire/kernels");
+  config.jit = read("WAVEFIRE_JIT", config.jit);
+  config.host_compiler = read("WAVEFIRE_HOST_COMPILER", "");
+  config.nvcc = read("WAVEFIRE_NVCC", "");
+  config.hip_compiler = read("WAVEFIRE_HIP_COMPILER", "");
+  config.nvrtc = read("WAVEFIRE_NVRTC", "");
+  config.hiprtc = read("WAVEFIRE_HIPRTC", "");
+  config.search_path = read("PATH", "/usr/local/bin:/usr/bin:/bin");
   check_config(config);
   return config;
 }

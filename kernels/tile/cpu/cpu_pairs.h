@@ -77,8 +77,7 @@ struct CpuPairs : Cpu {
       float* out = reinterpret_cast<float*>(c.e) + row * Scores::Layout::cols;
       for (int key = 0; key < extent.cols; key += vec_width) {
         dot_pair_rows<n>(a.data[row], Operand::stride, b.row + key,
-                         row == 0 ? b.next + key : nullptr, words, out + key,
-                         Scores::Layout::cols);
+                         row == 0 ? b.next + key : nullptr, words, out + key, Scores::Layout::cols);
       }
     });
   }

@@ -1,5 +1,6 @@
-// Products of a handful of left rows with bf16 KV rows where they lie, as sums of pairs (direct.h has
-// those in float32): nothing is converted, and a line of K or V is read once for up to eight rows.
+// Products of a handful of left rows with bf16 KV rows where they lie, as sums of pairs (direct.h
+// has those in float32): nothing is converted, and a line of K or V is read once for up to eight
+// rows.
 #pragma once
 
 #include "tile/cpu/direct.h"
@@ -11,6 +12,12 @@ WF_NAMESPACE_BEGIN(tile)
 WF_DEVICE float pair_element(const u32* row, int k) {
   const u32 word = row[k / 2];
   return from_bits(static_cast<i32>(k % 2 == 0 ? word << 16 : word & 0xffff0000u));
+}
+
+WF_DEVICE void prefetch_row(const void* row, int bytes) {
+  for (int i = 0; i < bytes; i += cache_line) {
+    __builtin_prefetch(static_cast<const char*>(row) + i, 0, 2);
+  }
 }
 
 /// c[r][key] = a[r] . b[key] for `rows` rows and `vec_width` keys that lie anywhere. Rows have
@@ -50,9 +57,8 @@ WF_DEVICE void dot_pair_rows(const u32* a, int a_stride, const void* const* b,
 /// c[rows][vectors] += a[rows][depth] b[depth], rows of b anywhere, from byte `offset` of each on.
 /// `vectors` is even.
 template <int rows, int vectors>
-WF_DEVICE void add_weighted_pairs(const u32* a, int a_stride, const void* const* b,
-                                  const void* const* next, i64 offset, int depth, float* c,
-                                  int c_stride) {
+WF_DEVICE void add_weighted_pairs(const u32* a, int a_stride, const void* const* b, i64 offset,
+                                  int depth, float* c, int c_stride) {
   using T = ElementTraits<Vec>;
   Vec sum[rows][vectors];
 #pragma GCC unroll 16
@@ -62,7 +68,6 @@ WF_DEVICE void add_weighted_pairs(const u32* a, int a_stride, const void* const*
   }
   constexpr int line = 2 * vec_width * 2;  // bytes of two vectors of bf16
   const auto words = [&](int k, int j) {
-    if (next != nullptr) prefetch_part<line>(next[k], offset + j / 2 * line);
     return load_words(static_cast<const u8*>(b[k]) + offset + j / 2 * line);
   };
   const auto add = [&](int pair, int j, IVec first, IVec second) {
@@ -90,22 +95,29 @@ WF_DEVICE void add_weighted_pairs(const u32* a, int a_stride, const void* const*
   }
 }
 
-/// The same for `columns` columns, as many at a time as there are registers for; c and the rows of b
-/// have room for whole lines.
+/// The same for `columns` columns, as many at a time as there are registers for; c and the rows of
+/// b have room for whole lines. Eight keys at a time: their lines, and the translations of their
+/// addresses, stay at hand for all columns, and rows are asked for whole, as memory likes it.
 template <int rows>
 WF_DEVICE void weighted_pair_block(float* c, int c_stride, const u32* a, int a_stride,
                                    const void* const* b, const void* const* next, int columns,
                                    int depth) {
-  constexpr int fit = power_of_two_up_to(vec_width / rows);
-  constexpr int wide = fit > 8 ? 8 : fit;
-  int j = 0;  // column
-  if constexpr (wide > 2) {
-    for (; j + wide * vec_width <= columns; j += wide * vec_width) {
-      add_weighted_pairs<rows, wide>(a, a_stride, b, next, i64{j} * 2, depth, c + j, c_stride);
+  constexpr int wide = rows == 1 ? 8 : power_of_two_up_to(vec_width / rows);
+  constexpr int keys = 8;
+  for (int k = 0; k < depth; k += keys) {
+    const int count = min(keys, depth - k);
+    for (int i = 0; next != nullptr && i < count; ++i) prefetch_row(next[k + i], columns * 2);
+    const auto add = [&]<int vectors>(int column) {
+      add_weighted_pairs<rows, vectors>(a + k / 2, a_stride, b + k, i64{column} * 2, count,
+                                        c + column, c_stride);
+    };
+    int column = 0;
+    if constexpr (wide > 2) {
+      for (; column + wide * vec_width <= columns; column += wide * vec_width) {
+        add.template operator()<wide>(column);
+      }
     }
-  }
-  for (; j < columns; j += 2 * vec_width) {
-    add_weighted_pairs<rows, 2>(a, a_stride, b, next, i64{j} * 2, depth, c + j, c_stride);
+    for (; column < columns; column += 2 * vec_width) add.template operator()<2>(column);
   }
 }
 

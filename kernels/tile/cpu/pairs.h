@@ -52,7 +52,7 @@ WF_DEVICE void narrow_to_pairs(u32* to, const float* from, int size) {
 /// Row first + i of a bf16 source as words; zero up to a whole vector of words.
 template <int cols, class Source, class Transform>
 WF_DEVICE void load_pairs(u32 (*to)[cols / 2], const Source& source, i32 first, i32 count,
-                         bool transforms, Transform&& transform) {
+                          bool transforms, Transform&& transform) {
   const int dims = source.columns();
   alignas(64) float row[1][cols];
   for (i32 i = 0; i < count; ++i) {

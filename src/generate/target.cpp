@@ -1,0 +1,76 @@
+#include "generate/target.h"
+
+#include <array>
+
+namespace wavefire::generate {
+namespace {
+
+// As in cmake/WavefireCpuKernels.cmake.
+constexpr std::array avx2_flags = {"-mavx2", "-mfma", "-mf16c"};
+constexpr std::array avx512_flags = {"-mavx512f",    "-mavx512bw", "-mavx512vl", "-mavx512dq",
+                                     "-mavx512bf16", "-mfma",      "-mf16c"};
+
+constexpr Target cpu(Architecture architecture, const char* name, const char* header,
+                     std::span<const char* const> flags) {
+  return {.architecture = architecture,
+          .platform = Platform::cpu,
+          .name = name,
+          .header = header,
+          .type = "tile::Cpu",
+          .schedule = "schedule::Lockstep",
+          .schedule_header = "schedule/lockstep.h",
+          .rows_header = "tile/cpu/rows.h",
+          .flags = flags};
+}
+
+/// A GPU that runs the portable kernels of sm_80, compiled for itself.
+constexpr Target nvidia(Architecture architecture, const char* compiler_name) {
+  return {.architecture = architecture,
+          .platform = Platform::cuda,
+          .name = "sm80",
+          .header = "tile/sm80/arch.h",
+          .type = "tile::Sm80Team<config.tile_rows / 16>",
+          .schedule = "schedule::InOrder",
+          .schedule_header = "schedule/in_order.h",
+          .rows_header = "tile/sm80/rows.h",
+          .compiler_name = compiler_name};
+}
+
+constexpr Target sm90a = {.architecture = Architecture::sm90a,
+                          .platform = Platform::cuda,
+                          .name = "sm90",
+                          .header = "tile/sm90/arch.h",
+                          .type = "tile::Sm90",
+                          .schedule = "schedule::WarpSpecialized<tile::Sm90>",
+                          .schedule_header = "schedule/warp_specialized.h",
+                          .compiler_name = "sm_90a"};
+constexpr Target gfx942 = {.architecture = Architecture::gfx942,
+                           .platform = Platform::hip,
+                           .name = "gfx942",
+                           .header = "tile/gfx942/arch.h",
+                           .type = "tile::Gfx942",
+                           .schedule = "schedule::InOrder",
+                           .schedule_header = "schedule/in_order.h",
+                           .compiler_name = "gfx942"};
+
+constexpr std::array targets = {
+    cpu(Architecture::scalar, "scalar", "tile/cpu/scalar/arch.h", {}),
+    cpu(Architecture::avx2, "avx2", "tile/cpu/avx2/arch.h", avx2_flags),
+    cpu(Architecture::avx512, "avx512", "tile/cpu/avx512/arch.h", avx512_flags),
+    nvidia(Architecture::sm80, "sm_80"),
+    nvidia(Architecture::sm86, "sm_86"),
+    nvidia(Architecture::sm89, "sm_89"),
+    nvidia(Architecture::sm90, "sm_90"),
+    sm90a,
+    nvidia(Architecture::sm100, "sm_100"),
+    nvidia(Architecture::sm120, "sm_120"),
+    gfx942,
+};
+
+}  // namespace
+
+const Target& target_of(Architecture architecture) {
+  return targets[static_cast<std::size_t>(architecture)];
+}
+
+}  // namespace wavefire::generate

@@ -1,0 +1,27 @@
+// What the generator knows of each architecture, as data.
+#pragma once
+
+#include <span>
+
+#include "generate/spec.h"
+
+namespace wavefire::generate {
+
+enum class Platform : unsigned char { cpu, cuda, hip };
+
+struct Target {
+  Architecture architecture;
+  Platform platform;
+  const char* name;                         // WAVEFIRE_TARGET: the namespace of its kernels
+  const char* header;                       // of the tile layer
+  const char* type;                         // the architecture in kernels/
+  const char* schedule;                     // of attention
+  const char* schedule_header;              // where that is
+  const char* rows_header = nullptr;        // of row operations; null: there are none
+  const char* compiler_name = nullptr;      // "sm_80", "gfx942"; null on a CPU
+  std::span<const char* const> flags = {};  // of the host compiler
+};
+
+const Target& target_of(Architecture architecture);
+
+}  // namespace wavefire::generate

@@ -1,0 +1,75 @@
+"""The command line: what it prints, and how it fails."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import wavefire
+
+PROGRAM = Path(wavefire.__file__).parent / "lib" / "wavefire"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("WAVEFIRE_CACHE_DIR", str(tmp_path / "cache"))
+
+    def run(*arguments, status=0):
+        done = subprocess.run(
+            [PROGRAM, *arguments], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == status, done.stderr
+        return done.stdout if status == 0 else done.stderr
+
+    return run
+
+
+def test_a_kernel_is_compiled_listed_and_removed(run):
+    assert run("cache", "size") == "0 kernels, 0 bytes\n"
+    assert run("compile", "append.scalar").startswith("append.scalar: compiled, ")
+    assert run("compile", "append.scalar").startswith("append.scalar: in the cache, ")
+    assert "append.scalar" in run("kernels")
+    assert run("cache", "list").endswith("  append.scalar\n")
+    assert run("cache", "size").startswith("1 kernels, ")
+    assert run("cache", "clear") == "1 kernels removed\n"
+    assert run("cache", "list") == ""
+
+
+def test_source_is_printed_with_the_variant(run, tmp_path):
+    file = tmp_path / "relu.h"
+    file.write_text("template <class E>\nWF_DEVICE E activate(E x) { return x; }\n")
+    source = run("compile", "activation.avx2:kind=variant", "--variant", str(file), "--source")
+    assert file.read_text() in source
+    assert '#include "activation/variant.h"' in source
+
+
+def test_doctor_tells_compilers_devices_and_cache(run, tmp_path):
+    report = run("doctor")
+    for part in ("CPU level", "cpu", "host C++ compiler", "nvcc", "hipRTC", str(tmp_path)):
+        assert part in report
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "part"),
+    [
+        ([], 2, "no command"),
+        (["fly"], 2, "'fly'"),
+        (["cache"], 2, "list|size|clear"),
+        (["cache", "burn"], 2, "'burn'"),
+        (["compile"], 2, "SPEC"),
+        (["compile", "append.scalar", "--fast"], 2, "'--fast'"),
+        (["compile", "append.z80"], 1, "'z80'"),
+        (["compile", "append.scalar", "--variant", "/nowhere"], 1, "/nowhere"),
+    ],
+)
+def test_errors_say_what_is_wrong(run, arguments, status, part):
+    message = run(*arguments, status=status)
+    assert message.startswith("wavefire: ")
+    assert part in message
+
+
+def test_the_module_is_the_same_program(run):
+    done = subprocess.run(
+        [sys.executable, "-m", "wavefire", "version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == run("version")
