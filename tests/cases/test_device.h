@@ -1,0 +1,34 @@
+// The device of the tests' tensors: WAVEFIRE_TEST_DEVICE ("cuda:0"), else the CPU.
+//
+// The memory of a GPU's tensors is the host's, registered with the GPU, which works on it in place.
+// So tests make tensors and look at them as on the CPU, and memory keeps its guard page.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+#include "device/devices.h"
+
+namespace wavefire::cases {
+
+/// null: the CPU.
+inline device::Gpu* test_gpu() {
+  static device::Gpu* const gpu = [] {
+    const char* name = std::getenv("WAVEFIRE_TEST_DEVICE");
+    return name == nullptr || std::string(name) == "cpu" ? nullptr : &device::open_gpu(name);
+  }();
+  return gpu;
+}
+
+inline Device test_device() {
+  const device::Gpu* gpu = test_gpu();
+  if (gpu == nullptr) return {};
+  return {gpu->driver().kind() == "cuda" ? DeviceType::cuda : DeviceType::hip, gpu->ordinal()};
+}
+
+/// Until results are there. Throws what went wrong in a kernel.
+inline void wait_for_device() {
+  if (device::Gpu* gpu = test_gpu()) device::Stream(*gpu, nullptr).synchronize();
+}
+
+}  // namespace wavefire::cases
