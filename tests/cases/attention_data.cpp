@@ -243,7 +243,8 @@ void AttentionData::place_queries() {
     const std::int64_t head = dims + gap, token = head * o.num_qo_heads + gap;
     memory = HostTensor(dtype, {tokens_ * token + offset});
     TensorView view = TensorView::contiguous(memory.view().as<char>() + offset * size_of(dtype),
-                                             dtype, {tokens_, o.num_qo_heads, dims});
+                                             dtype, {tokens_, o.num_qo_heads, dims},
+                                             memory.view().device);
     view.strides[0] = token;
     view.strides[1] = head;
     return view;
@@ -323,6 +324,7 @@ TensorView AttentionData::kv_view(unsigned char* data, const KvPlaces& p, std::i
   TensorView view;
   view.data = data;
   view.dtype = options.kv_dtype;
+  view.device = test_device();
   const auto dimension = [&](std::int64_t extent, std::int64_t stride) {
     view.shape[view.rank] = extent;
     view.strides[view.rank++] = stride;
