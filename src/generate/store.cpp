@@ -56,11 +56,12 @@ std::unique_ptr<const Loaded> load(device::Gpu& gpu, const KernelConfig& config)
                 core::join("generate: the object of ", name_of(spec), " does not say its launch"));
   }
   device::Module module = gpu.load(std::as_bytes(std::span(kernel->object)));
+  const auto dynamic_bytes = static_cast<unsigned>(info->dynamic_shared_bytes);
   const device::Kernel function = module.kernel(kernel->entry, info->dynamic_shared_bytes);
   return std::make_unique<const Loaded>(
       Loaded{std::move(module),
-             {function, static_cast<unsigned>(info->threads),
-              static_cast<unsigned>(info->dynamic_shared_bytes)}});
+             {function, static_cast<unsigned>(info->threads), dynamic_bytes,
+              function.blocks_per_multiprocessor(info->threads, dynamic_bytes)}});
 }
 
 }  // namespace

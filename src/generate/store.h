@@ -10,6 +10,7 @@ struct LoadedKernel {
   device::Kernel kernel;
   unsigned threads;               // of a block
   unsigned dynamic_shared_bytes;  // of a block
+  int blocks_per_multiprocessor;  // that it holds at a time
 
   template <class Params>
   void launch(unsigned blocks, const Params& params, const device::Stream& stream) const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "attention/sm80/policy.h"
+
 namespace wavefire::tune {
 
 const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernels,
@@ -22,6 +24,35 @@ const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernel
     if (best == nullptr || better(kernel, *best)) best = &kernel;
   }
   return best;
+}
+
+namespace {
+
+// Four waves share tiles of 128 rows; there is no kernel for few rows yet.
+attention::Config cdna_config(DType operand) {
+  return {.operand = operand,
+          .element_bytes = 2,
+          .tile_rows = 128,
+          .tile_kv = 64,
+          .k_segments = 1,
+          .rope = false};
+}
+
+}  // namespace
+
+std::optional<attention::Config> gpu_attention(generate::Architecture architecture, DType operand,
+                                               int head_dim, std::int64_t packed_rows) {
+  if (head_dim > most_gpu_head_dim(architecture)) return std::nullopt;
+  if (architecture == generate::Architecture::gfx942) return cdna_config(operand);
+  for (const attention::TilePolicy& few : attention::few_rows_policies) {
+    if (few.head_dim < head_dim) continue;
+    return attention::config_of(operand, few.head_dim, packed_rows <= few.tile_rows);
+  }
+  return std::nullopt;
+}
+
+int most_gpu_head_dim(generate::Architecture architecture) {
+  return architecture == generate::Architecture::gfx942 ? 128 : 256;
 }
 
 int bundle_heads(const cpu::AttentionKernel& kernel, int num_kv_heads) {

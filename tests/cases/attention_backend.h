@@ -18,10 +18,11 @@ class AttentionBackend {
   virtual void run(AttentionData& data) = 0;
 };
 
-/// The library on the CPU level that Config names.
-class CpuAttention : public AttentionBackend {
+/// The library on the tests' device; on the CPU at the level that Config names.
+class LibraryAttention : public AttentionBackend {
  public:
   std::string name() const override;
+  bool takes(const AttentionCase& c) const override;
   DType operand(const AttentionCase& c) const override;
   void run(AttentionData& data) override;
 };

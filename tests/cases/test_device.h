@@ -1,4 +1,4 @@
-// The device of the tests' tensors: WAVEFIRE_TEST_DEVICE ("cuda:0"), else the CPU.
+// The device that tests run on: WAVEFIRE_TEST_DEVICE ("cuda:0", "virtual:gfx942"), else the CPU.
 //
 // The memory of a GPU's tensors is the host's, registered with the GPU, which works on it in place.
 // So tests make tensors and look at them as on the CPU, and memory keeps its guard page.
@@ -15,14 +15,17 @@ namespace wavefire::cases {
 inline device::Gpu* test_gpu() {
   static device::Gpu* const gpu = [] {
     const char* name = std::getenv("WAVEFIRE_TEST_DEVICE");
-    return name == nullptr || std::string(name) == "cpu" ? nullptr : &device::open_gpu(name);
+    if (name == nullptr || std::string(name) == "cpu") return static_cast<device::Gpu*>(nullptr);
+    use_device(name);
+    return &device::open_gpu(name);
   }();
   return gpu;
 }
 
+/// Of the tests' tensors.
 inline Device test_device() {
   const device::Gpu* gpu = test_gpu();
-  if (gpu == nullptr) return {};
+  if (gpu == nullptr || gpu->driver().kind() == "virtual") return {};
   return {gpu->driver().kind() == "cuda" ? DeviceType::cuda : DeviceType::hip, gpu->ordinal()};
 }
 

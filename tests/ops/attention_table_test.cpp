@@ -39,7 +39,7 @@ std::map<std::string, std::size_t> least_counts() {
 /// Calls f(case, backend) for the table; stops after a few failures.
 template <class F>
 void for_cases(F&& f) {
-  CpuAttention cpu;
+  LibraryAttention cpu;
   int failures = 0;
   for (const AttentionCase& c : table()) {
     if (!cpu.takes(c)) continue;
@@ -85,7 +85,7 @@ struct Worst {
 TEST(AttentionTable, HoldsEveryPairOfFeatureValues) {
   const std::size_t count = table().size();
   std::cout << count << " cases in the " << (full() ? "full" : "covering") << " attention table on "
-            << CpuAttention().name() << std::endl;
+            << LibraryAttention().name() << std::endl;
   const auto least = least_counts();
   EXPECT_EQ(least.size(), 2u);
   EXPECT_GE(count, least.at(full() ? "full" : "covering"));
@@ -186,7 +186,7 @@ TEST(AttentionTable, ValuesArriveWhereTheirKeysAreSeen) {
 }
 
 TEST(AttentionTable, RunsAreRepeatableToTheBit) {
-  CpuAttention cpu;
+  LibraryAttention cpu;
   for (const AttentionCase& c : table()) {
     if (c.number % 8 != 0 || !cpu.takes(c)) continue;
     SCOPED_TRACE(to_string(c));
