@@ -364,7 +364,7 @@ struct BatchAttention::State {
     Plan& plan = plans[static_cast<std::size_t>(next)];
     const AttentionOptions& o = plan.options = ops::complete(options);
     plan.place = ops::attention_place(o.device);
-    ops::HostCopies on_host;
+    ops::HostCopies on_host(o.device);
     read_batch(plan.batch, on_host);
     if (o.graph_pages > 0) ops::require_graph_pages(plan.batch, o.graph_pages);
     const GraphLimits none;

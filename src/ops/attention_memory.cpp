@@ -7,6 +7,7 @@
 namespace wavefire::ops {
 namespace {
 
+constexpr const char* operation = "attention plan";
 constexpr std::size_t alignment = 256;  // as drivers align what they allocate
 
 std::size_t align(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
@@ -58,8 +59,14 @@ void AttentionMemory::reserve_workspace(const Place& place, std::size_t bytes) {
 
 TensorView HostCopies::operator()(const char* argument, const TensorView& view) {
   if (!view.defined() || view.device.type == DeviceType::cpu) return view;
-  core::check("attention plan", argument, view).rank(1);
-  core::require(view.strides[0] >= 1 || view.shape[0] <= 1, "attention plan", argument, view,
+  if (view.device != device_) {
+    const bool on_cpu = device_.type == DeviceType::cpu;
+    core::fail_argument(
+        operation, argument, core::join("on ", to_string(view.device)),
+        core::join("a tensor on cpu", on_cpu ? "" : " or " + to_string(device_)));
+  }
+  core::check(operation, argument, view).rank(1);
+  core::require(view.strides[0] >= 1 || view.shape[0] <= 1, operation, argument, view,
                 "a positive stride");
   const std::int64_t elements =
       view.shape[0] == 0 ? 0 : (view.shape[0] - 1) * view.strides[0] + 1;

@@ -44,12 +44,16 @@ class AttentionMemory {
   std::size_t next_ = 0;
 };
 
-/// Views of index arrays on the host. Those on a GPU are copied, which waits for their stream.
+/// Views on the host of index arrays there or on `device`. Those on a GPU are copied, which waits
+/// for the current stream.
 class HostCopies {
  public:
+  explicit HostCopies(Device device) : device_(device) {}
+  /// Throws `Error` (invalid_argument) for an array elsewhere.
   TensorView operator()(const char* argument, const TensorView& view);
 
  private:
+  Device device_;
   std::vector<std::vector<char>> copies_;
 };
 

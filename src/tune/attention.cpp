@@ -42,7 +42,9 @@ attention::Config cdna_config(DType operand) {
 
 std::optional<attention::Config> gpu_attention(generate::Architecture architecture, DType operand,
                                                int head_dim, std::int64_t packed_rows) {
-  if (head_dim > most_gpu_head_dim(architecture)) return std::nullopt;
+  const GpuAttentionLimits limits = gpu_attention_limits(architecture);
+  if (head_dim > limits.head_dim) return std::nullopt;
+  if (operand != DType::bf16 && !(operand == DType::f16 && limits.float16)) return std::nullopt;
   if (architecture == generate::Architecture::gfx942) return cdna_config(operand);
   for (const attention::TilePolicy& few : attention::few_rows_policies) {
     if (few.head_dim < head_dim) continue;
@@ -51,8 +53,9 @@ std::optional<attention::Config> gpu_attention(generate::Architecture architectu
   return std::nullopt;
 }
 
-int most_gpu_head_dim(generate::Architecture architecture) {
-  return architecture == generate::Architecture::gfx942 ? 128 : 256;
+GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture) {
+  if (architecture == generate::Architecture::gfx942) return {.head_dim = 128, .float16 = false};
+  return {.head_dim = 256, .float16 = true};
 }
 
 int bundle_heads(const cpu::AttentionKernel& kernel, int num_kv_heads) {

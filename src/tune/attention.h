@@ -29,8 +29,12 @@ const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernel
 /// KV of type `operand`. Nothing: there is none.
 std::optional<attention::Config> gpu_attention(generate::Architecture architecture, DType operand,
                                                int head_dim, std::int64_t packed_rows);
-/// The largest head dim that `gpu_attention` has a kernel for.
-int most_gpu_head_dim(generate::Architecture architecture);
+/// What `gpu_attention` has kernels for.
+struct GpuAttentionLimits {
+  int head_dim;  // the largest
+  bool float16;  // besides bfloat16
+};
+GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture);
 
 /// The largest bundle of KV heads that divides `num_kv_heads`.
 int bundle_heads(const cpu::AttentionKernel& kernel, int num_kv_heads);

@@ -11,13 +11,21 @@ std::string LibraryAttention::name() const {
   return std::string("cpu ") + cpu::name_of(cpu::active_level());
 }
 
-/// What kernels of GPUs are compiled for (src/ops/attention_kernel.cpp).
-bool LibraryAttention::takes(const AttentionCase& c) const {
-  if (test_gpu() == nullptr) return true;
-  const int most = test_gpu()->properties().architecture == "gfx942" ? 128 : 256;
+/// Kernels of GPUs take 16-bit types, the same of q and KV, keys in one tensor, and do not rotate.
+AttentionCase LibraryAttention::nearest(const AttentionCase& c) const {
+  if (test_gpu() == nullptr) return c;
+  AttentionCase nearest = c;
+  const bool is_amd = test_gpu()->properties().architecture == "gfx942";
+  if (c.q == DType::f32) nearest.q = c.number % 2 == 0 ? DType::f16 : DType::bf16;
+  if (is_amd) nearest.q = DType::bf16;
+  nearest.kv = nearest.q;
+  nearest.key_form = c.values_are_keys() ? KeyForm::values_are_keys : KeyForm::plain;
   const bool rotates = c.positions == Positions::rope || c.positions == Positions::rope_smoothed;
-  return c.q == c.kv && (c.q == DType::f16 || c.q == DType::bf16) && c.tail_dims() == 0 &&
-         !rotates && std::max(c.head_dim_qk, c.head_dim_vo) <= most;
+  if (rotates) nearest.positions = Positions::none;
+  const int most = is_amd ? 128 : 256;
+  nearest.head_dim_qk = std::min(c.head_dim_qk, most);
+  nearest.head_dim_vo = std::min(c.head_dim_vo, most);
+  return nearest;
 }
 
 DType LibraryAttention::operand(const AttentionCase& c) const {

@@ -11,7 +11,8 @@ class AttentionBackend {
  public:
   virtual ~AttentionBackend() = default;
   virtual std::string name() const = 0;
-  virtual bool takes(const AttentionCase&) const { return true; }
+  /// The case, with other values where the backend has no kernels for a feature's.
+  virtual AttentionCase nearest(const AttentionCase& c) const { return c; }
   /// The type that its products round p (and rotated q and k) to.
   virtual DType operand(const AttentionCase& c) const = 0;
   /// Plans and runs. Spoils the plan's inputs between the two.
@@ -22,7 +23,7 @@ class AttentionBackend {
 class LibraryAttention : public AttentionBackend {
  public:
   std::string name() const override;
-  bool takes(const AttentionCase& c) const override;
+  AttentionCase nearest(const AttentionCase& c) const override;
   DType operand(const AttentionCase& c) const override;
   void run(AttentionData& data) override;
 };
