@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over the sources in src/, in parallel, and remembers which were clean.
+"""Runs clang-tidy over the sources of the libraries, in parallel, and remembers which were clean.
 
 A source is looked at again when its preprocessed text, its flags, .clang-tidy or the tool change. A
 kernel source that is compiled for several CPU levels is checked once, as the build has it first.
@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+FOLDERS = (ROOT / "src", ROOT / "virtual")
+HEADERS = rf"^{re.escape(str(ROOT))}/(include/wavefire|src|virtual)/"
 CACHE = Path(os.environ.get("WAVEFIRE_CACHE", Path.home() / ".cache/wavefire")) / "clang-tidy"
 # What GCC knows and clang does not; and the `self` that tvm_ffi's export macros leave unused, which
 # GCC, unlike clang, does not report.
@@ -26,11 +29,11 @@ TOOL = Path(sys.executable).parent / "clang-tidy"
 
 
 def compile_commands(build: Path) -> dict[Path, list[str]]:
-    """The first compiler command of each source in src/, without the launcher and -Werror."""
+    """The first compiler command of each source in FOLDERS, without the launcher and -Werror."""
     commands: dict[Path, list[str]] = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = Path(entry["file"])
-        if source.is_relative_to(ROOT / "src"):
+        if any(source.is_relative_to(folder) for folder in FOLDERS):
             words = shlex.split(entry["command"])
             words = [w for w in words if w != "-Werror" and not w.endswith("ccache")]
             commands.setdefault(source, words)
@@ -49,13 +52,15 @@ def key_of(source: Path, command: list[str]) -> str:
     return key.hexdigest()
 
 
-def check(source: Path, command: list[str], build: Path) -> tuple[bool, str]:
+def check(source: Path, command: list[str]) -> tuple[bool, str]:
     marker = CACHE / key_of(source, command)
     if marker.exists():
         return True, ""
+    # With the flags on the command line; the database would have each CPU level's.
+    flags = [*command[1:], *EXTRA_FLAGS]
     result = subprocess.run(
-        [TOOL, "--quiet", "-p", build, *(f"--extra-arg={flag}" for flag in EXTRA_FLAGS), source],
-        capture_output=True, text=True, check=False,
+        [TOOL, "--quiet", f"--header-filter={HEADERS}", source, "--", *flags],
+        capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     if result.returncode == 0:
         CACHE.mkdir(parents=True, exist_ok=True)
@@ -73,8 +78,7 @@ def main() -> int:
     clean = True
     with ThreadPoolExecutor(arguments.jobs) as pool:
         checks = [
-            pool.submit(check, source, command, arguments.build)
-            for source, command in sorted(commands.items())
+            pool.submit(check, source, command) for source, command in sorted(commands.items())
         ]
         for pending in checks:
             passed, report = pending.result()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 import wavefire
-from wavefire._tensors import DTYPE_NAMES
+from wavefire._tensors import dtype_codes
 
 PAGE = Path(__file__).parent.parent / "docs/support.md"
 HEAD = """# Support
@@ -163,8 +163,8 @@ def takes(operation: Callable[[torch.dtype], None], name: str) -> bool:
 def page() -> str:
     lines = []
     for title, operation in OPERATIONS.items():
-        taken = [name for name in DTYPE_NAMES if takes(operation, name)]
-        names = "all" if len(taken) == len(DTYPE_NAMES) else ", ".join(taken)
+        taken = [name for name in dtype_codes() if takes(operation, name)]
+        names = "all" if len(taken) == len(dtype_codes()) else ", ".join(taken)
         lines.append(f"| {title} | {names} |")
     return HEAD + "\n".join(["| | types |", "|---|---|", *lines]) + "\n"
 

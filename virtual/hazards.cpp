@@ -113,9 +113,9 @@ struct RulesOf {
 };
 constexpr RulesOf rules_by_consumer() {
   RulesOf all{};
-  for (u8 i = 0; i < std::size(hazard_rules); ++i) {
+  for (std::size_t i = 0; i < std::size(hazard_rules); ++i) {
     const u32 consumer = hazard_rules[i].consumer;
-    all.rule[consumer][all.count[consumer]++] = i;
+    all.rule[consumer][all.count[consumer]++] = static_cast<u8>(i);
   }
   return all;
 }
@@ -273,7 +273,7 @@ Needed after_matrix(const Instruction& a, const Instruction& b, bool gfx950) {
   };
   if (b.opcode->unit == Unit::matrix) {
     for (u32 i = 0; i < b.sources; ++i) {
-      const Operand& source = b.src(static_cast<int>(i));
+      const Operand& source = b.src(i);
       if (!source.is_vector() || !overlaps(d, {source.first, source.count})) continue;
       raise(matrix_to_matrix(a, b, i, gfx950), "a matrix result to a matrix instruction");
     }
@@ -308,7 +308,7 @@ Needed after_dot(const Instruction& a, const Instruction& b) {
     return {};
   if (a.opcode == b.opcode) {
     for (u32 i = 0; i < b.sources && i < 2; ++i) {
-      const Operand& source = b.src(static_cast<int>(i));
+      const Operand& source = b.src(i);
       if (source.is_vector() && overlaps(a.write[0], {source.first, source.count})) {
         return {3, "a dot product to the factors of the same"};
       }

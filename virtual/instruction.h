@@ -128,8 +128,8 @@ struct Instruction {
   i64 target = -1;  // index of the instruction that a branch goes to
   u64 address = 0;
 
-  const Operand& dst(int i = 0) const { return operand[i]; }
-  const Operand& src(int i) const { return operand[destinations + i]; }
+  const Operand& dst(u32 i = 0) const { return operand[i]; }
+  const Operand& src(u32 i) const { return operand[destinations + i]; }
 };
 
 // All instructions of a code object, in the order of their addresses.

@@ -135,7 +135,7 @@ bool parse_register(std::string_view text, Operand& operand) {
     rest.remove_suffix(1);
     const size_t colon = rest.find(':');
     const auto from = parse_integer(rest.substr(0, colon));
-    const auto to = colon == rest.npos ? from : parse_integer(rest.substr(colon + 1));
+    const auto to = colon == std::string_view::npos ? from : parse_integer(rest.substr(colon + 1));
     if (!from || !to || *to < *from) return false;
     first = *from;
     last = *to;
@@ -162,7 +162,7 @@ std::string_view strip_modifiers(std::string_view text, Operand& operand) {
     return true;
   };
   // A minus before a digit is part of a number.
-  const bool sign = text.size() > 1 && text[0] == '-' && !(text[1] >= '0' && text[1] <= '9');
+  const bool sign = text.size() > 1 && text[0] == '-' && (text[1] < '0' || text[1] > '9');
   if (sign) {
     operand.negate = true;
     text.remove_prefix(1);
@@ -199,7 +199,7 @@ Operand parse_operand(std::string_view text) {
     return operand;
   }
   const size_t open = text.find('(');
-  if (open != text.npos && text.back() == ')') {
+  if (open != std::string_view::npos && text.back() == ')') {
     const std::string_view name = text.substr(0, open);
     const std::string_view arguments = text.substr(open + 1, text.size() - open - 2);
     if (name == "lit" || name == "lit64") {  // a literal that could have been an inline constant
@@ -412,10 +412,11 @@ Instruction parse_instruction(std::string_view text, Target target) {
   in.op_sel_hi = op_sel_not_printed;
   text = trim(text.substr(0, text.find("//")));
   // LLVM decodes some words that are no instruction and says so: "a[2:3]/*Invalid register, ...*/".
-  if (text.find("/*") != text.npos) return in;
+  if (text.find("/*") != std::string_view::npos) return in;
   const size_t space = text.find_first_of(" \t");
   const std::string_view mnemonic = strip_suffix(text.substr(0, space), in);
-  std::string_view rest = space == text.npos ? std::string_view{} : trim(text.substr(space));
+  std::string_view rest =
+      space == std::string_view::npos ? std::string_view{} : trim(text.substr(space));
   if (mnemonic == "s_waitcnt") {
     in.waits = parse_waits(rest);
     rest = {};

@@ -40,7 +40,7 @@ Checks Checks::parse(std::string_view text) {
   while (!text.empty()) {
     const size_t comma = text.find(',');
     const std::string_view name = text.substr(0, comma);
-    text = comma == text.npos ? std::string_view{} : text.substr(comma + 1);
+    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
     if (name == "bounds")
       checks.bounds = true;
     else if (name == "races")

@@ -22,7 +22,8 @@ Workgroup::Workgroup(const LaunchState& launch_state)
     : state(launch_state),
       lds(std::max(launch_state.lds_bytes, 1u)),
       counts(launch_state.program.instructions().size()),
-      waves_(new Wave[launch_state.waves]) {
+      waves_(new Wave[launch_state.waves]),
+      random_(launch_state.launch.seed) {  // and again for each workgroup
   // Pages appear as registers are used.
   rows_bytes_ = u64{state.waves} * 2 * vector_count * sizeof(Row);
   void* rows = mmap(nullptr, rows_bytes_, PROT_READ | PROT_WRITE,

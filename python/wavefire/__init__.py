@@ -14,7 +14,8 @@ from . import (
     utils,
 )
 from ._devices import DeviceInfo, current_device, devices, use_device, why_no_driver
-from ._library import __version__, configure, cpu_level
+from ._library import configure, cpu_level
+from ._library import version as _version
 from .activation import gelu_and_mul, gelu_tanh_and_mul, silu_and_mul
 from .cascade import merge_state, merge_state_in_place, merge_states
 from .decode import (
@@ -69,6 +70,13 @@ from .sampling import (
     top_p_renorm_probs,
     top_p_sampling_from_probs,
 )
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":  # asks the library, which import does not load
+        return _version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "BatchDecodeWithPagedKVCacheWrapper",

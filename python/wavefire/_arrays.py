@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import tvm_ffi
 
 _EXTENSION_CODES = {  # DLDataTypeCode
     "bfloat16": 4,
@@ -31,18 +30,24 @@ _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
+def _from_dlpack(capsule: Any) -> Any:
+    import tvm_ffi  # late: see _library.py
+
+    return tvm_ffi.from_dlpack(capsule)
+
+
 def export(array: np.ndarray) -> Any:
     """The array as something that the library takes; no copy."""
-    code = _EXTENSION_CODES.get(array.dtype.name)
+    code = _EXTENSION_CODES.get(array.dtype.name) if array.dtype.kind not in "biu" else None
     if code is None:
         if array.flags.writeable:
             return array
-        return tvm_ffi.from_dlpack(array.__dlpack__(max_version=(1, 0)))
+        return _from_dlpack(array.__dlpack__(max_version=(1, 0)))
     bits = array.view(np.uint16 if array.itemsize == 2 else np.uint8)
     capsule = bits.__dlpack__(max_version=(1, 0))
     pointer = _pointer_of(capsule, b"dltensor_versioned")
     ctypes.c_uint8.from_address(pointer + _DTYPE_CODE_OFFSET).value = code
-    return tvm_ffi.from_dlpack(capsule)
+    return _from_dlpack(capsule)
 
 
 def export_torch(x: Any) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ._errors import message, number, shown
-from ._library import Handle, function, library
+from ._library import Handle, function
 from ._tensors import (
-    DTYPE_CODES,
     device_and_stream,
+    dtype_codes,
     dtype_name,
     empty,
     is_tensor,
@@ -21,9 +21,9 @@ from ._tensors import (
     scale,
 )
 
-_create = library.get_function("attention_create")
-_destroy = library.get_function("attention_destroy")
-_workspace_bytes = library.get_function("attention_workspace_bytes")
+_create = function("attention_create")
+_destroy = function("attention_destroy", "plan")
+_workspace_bytes = function("attention_workspace_bytes", "plan")
 _plan = function(
     "attention_plan", "plan", "qo_indptr", "kv_indptr", "kv_indices", "kv_last_page_len",
     "page_size", "custom_mask", "mask_indptr", "num_qo_heads", "num_kv_heads", "head_dim_qk",
@@ -98,13 +98,13 @@ class Batch(Handle):
     """A planned batch: the library's handle, and the dtypes and shapes that a run must match."""
 
     def __init__(self) -> None:
-        self._handle = _create()
+        self._handle = _create("BatchAttention")
         self.planned = False
 
     def __del__(self) -> None:
         handle, self._handle = getattr(self, "_handle", None), None
         if handle is not None:
-            _destroy(handle)
+            _destroy("BatchAttention", handle)
 
     def plan(
         self,
@@ -163,7 +163,7 @@ class Batch(Handle):
             num_kv_heads,
             head_dim_qk,
             head_dim_vo,
-            *(DTYPE_CODES[name] for name in dtypes.values()),
+            *(dtype_codes()[name] for name in dtypes.values()),
             hnd,
             causal,
             window_left,
@@ -221,9 +221,14 @@ class Batch(Handle):
             lse = empty(q, shape[:2], "float32")
         elif lse is not None:
             require_shape(operation, "lse", lse, shape[:2], "float32")
-        q_value, q_heads = scale(operation, "q_scale", q_scale)
-        k_value, k_heads = scale(operation, "k_scale", k_scale)
-        v_value, v_heads = scale(operation, "v_scale", v_scale)
+        q_value = k_value = v_value = 1.0
+        q_heads = k_heads = v_heads = None
+        if q_scale is not None:
+            q_value, q_heads = scale(operation, "q_scale", q_scale)
+        if k_scale is not None:
+            k_value, k_heads = scale(operation, "k_scale", k_scale)
+        if v_scale is not None:
+            v_value, v_heads = scale(operation, "v_scale", v_scale)
         _run(
             operation, self._handle, q, k, v, out, lse, q_value, k_value, v_value,
             q_heads, k_heads, v_heads, sinks, None,
@@ -231,7 +236,7 @@ class Batch(Handle):
         return (out, lse) if return_lse else out
 
     def workspace_bytes(self) -> int:
-        return int(_workspace_bytes(self._handle))
+        return int(_workspace_bytes("workspace_size", self._handle))
 
 
 def single(

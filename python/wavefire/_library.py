@@ -1,4 +1,8 @@
-"""Finds and loads the compiled library. Nothing here needs PyTorch."""
+"""Finds the compiled library at once, and loads it when it is first called.
+
+tvm_ffi, which calls it, imports PyTorch where that is installed: that takes seconds, so `import
+wavefire` leaves it to the first operation. Nothing here needs PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import tvm_ffi
 
 from ._arrays import exporters
 from ._errors import explained
@@ -27,19 +29,34 @@ def _library_path() -> Path:
     )
 
 
-# Of the kinds of the library's errors, the one that tvm_ffi would turn into a RuntimeError.
-tvm_ffi.register_error(NotImplementedError)
+_path = _library_path()
 
-library: Any = tvm_ffi.load_module(str(_library_path()))
+
+_loaded: Any = None
+
+
+def _library() -> Any:
+    global _loaded
+    if _loaded is not None:
+        return _loaded
+    import tvm_ffi
+
+    # Of the kinds of the library's errors, the one that tvm_ffi would turn into a RuntimeError.
+    tvm_ffi.register_error(NotImplementedError)
+    _loaded = tvm_ffi.load_module(str(_path))
+    return _loaded
 
 
 def function(name: str, *names: str) -> Callable[..., Any]:
     """The exported function of that name, as ``f(operation, *arguments)``. In messages `operation`
     stands for it, and `names` for its arguments.
     """
-    call = library.get_function(name)
+    call: Callable[..., Any] | None = None
 
     def convert_and_call(operation: str, *arguments: Any) -> Any:
+        nonlocal call
+        if call is None:
+            call = _library().get_function(name)
         try:
             return call(
                 *[x if (convert := exporters[type(x)]) is None else convert(x) for x in arguments]
@@ -57,11 +74,14 @@ class Handle:
         raise TypeError(f"{type(self).__name__} objects can be neither copied nor pickled")
 
 
-__version__: str = str(library.get_function("library_version")())
-
-
+_library_version = function("library_version")
 _cpu_level = function("cpu_level")
 _set_config_value = function("set_config_value", "name", "value")
+
+
+def version() -> str:
+    """The version of the library."""
+    return str(_library_version("version"))
 
 
 def cpu_level() -> str:

@@ -14,11 +14,19 @@ import numpy as np
 
 from ._arrays import export_torch, exporters, is_jax_type
 from ._errors import message, number, require_takable, shown
-from ._library import library
+from ._library import function
 
-DTYPE_NAMES: tuple[str, ...] = tuple(str(name) for name in library.get_function("dtype_names")())
-DTYPE_CODES: dict[str, int] = {name: code for code, name in enumerate(DTYPE_NAMES)}
+_library_dtypes = function("dtype_names")
 _dtype_names: dict[Any, str] = {}
+_dtype_codes: dict[str, int] = {}
+
+
+def dtype_codes() -> dict[str, int]:
+    """The library's code of each dtype that it has a name for."""
+    if not _dtype_codes:
+        names = _library_dtypes("dtype")
+        _dtype_codes.update({str(name): code for code, name in enumerate(names)})
+    return _dtype_codes
 
 
 def is_torch(x: object) -> bool:
@@ -35,13 +43,13 @@ def dtype_name(dtype: object, operation: str = "dtype", argument: str = "dtype")
         pass
     name = dtype if isinstance(dtype, str) else str(dtype)
     name = name.removeprefix("torch.")
-    if name not in DTYPE_CODES:
+    if name not in dtype_codes():
         with contextlib.suppress(TypeError):
             name = np.dtype(dtype).name
-    if name in DTYPE_CODES:
+    if name in dtype_codes():
         _dtype_names[dtype] = name
         return name
-    raise TypeError(message(operation, argument, shown(dtype), ", ".join(DTYPE_NAMES)))
+    raise TypeError(message(operation, argument, shown(dtype), ", ".join(dtype_codes())))
 
 
 def is_jax(x: object) -> bool:
@@ -131,7 +139,7 @@ def host_int32(operation: str, argument: str, x: Any) -> Any:
             raise ValueError(f"{operation}: '{argument}' is {x.dtype}; accepted: int32 or int64")
         if x.dtype == torch.int64 and x.numel() > 0:
             _require_int32(operation, argument, int(x.min()), int(x.max()))
-        return x.to(device="cpu", dtype=torch.int32)
+        return x if x.dtype is torch.int32 and x.is_cpu else x.to(device="cpu", dtype=torch.int32)
     array = np.asarray(x)
     if array.size == 0:
         return array.astype(np.int32)

@@ -223,12 +223,14 @@ class BatchDecodeWithPagedKVCacheWrapper(AttentionWrapper):
         Scales are numbers, tensors of one element, or tensors with one value per head.
         """
         self._require_planned("run")
-        self._reject_arguments(args)
-        require_neutral(
-            self._operation,
-            skip_softmax_threshold_scale_factor=skip_softmax_threshold_scale_factor,
-            kv_cache_sf=kv_cache_sf,
-        )
+        if args:
+            self._reject_arguments(args)
+        if skip_softmax_threshold_scale_factor is not None or kv_cache_sf is not None:
+            require_neutral(
+                self._operation,
+                skip_softmax_threshold_scale_factor=skip_softmax_threshold_scale_factor,
+                kv_cache_sf=kv_cache_sf,
+            )
         if q_len_per_req not in (None, 1, self._q_len_per_req):
             raise ValueError(
                 f"{self._operation}: 'q_len_per_req' is {q_len_per_req}; accepted: the planned "

@@ -85,6 +85,8 @@ def _random_numbers(
     operation: str, like: Any, samples: int, generator: Any, seed: Any, offset: Any
 ) -> tuple[int, Any, int, Any]:
     """Seed and seeds, offset and offsets, as the library takes them."""
+    if seed is not None and generator is not None:
+        raise ValueError(f"{operation}: 'generator' is given with 'seed'; accepted: one of them")
     if seed is not None:
         offset = 0 if offset is None else offset
         return *_keys(operation, "seed", seed, samples), *_keys(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 
 import numpy as np
@@ -129,6 +130,20 @@ def test_generators_and_seeds_make_draws_repeatable() -> None:
     assert isinstance(array, np.ndarray)
     indices = torch.tensor([3, 3, 0])
     assert draw(p, indices, seed=1).dtype == torch.int64
+
+
+@pytest.mark.parametrize("name", sorted(n for n in wavefire.__all__ if "sampling_from_" in n))
+def test_generator_and_seed_exclude_each_other(name: str) -> None:
+    filters = {"top_k": 2, "top_p": 0.5, "min_p": 0.1}
+    draw = getattr(wavefire, name)
+    given = {k: v for k, v in filters.items() if k in inspect.signature(draw).parameters}
+    generator = torch.Generator().manual_seed(5)
+    before = generator.get_state()
+    with pytest.raises(
+        ValueError, match=f"^{name}: 'generator' is given with 'seed'; accepted: one"
+    ):
+        draw(torch.full((2, 8), 0.125), **given, generator=generator, seed=1)
+    assert torch.equal(generator.get_state(), before)
 
 
 def test_parameters_are_checked() -> None:

@@ -232,3 +232,25 @@ def test_legacy_calls_before_a_plan() -> None:
         with pytest.raises(RuntimeError, match=r"forward\(\) before plan"):
             wrapper.forward(torch.zeros(2, 4, 16), *rest)
         assert wrapper.end_forward() is None
+
+
+@pytest.mark.parametrize("entries", [1, 15, 16, 17, 4095, 4096, 4113])
+def test_every_page_index_is_checked(entries: int) -> None:
+    wrapper = wavefire.BatchDecodeWithPagedKVCacheWrapper()
+    indptr, last = torch.tensor([0, entries]).int(), torch.tensor([1]).int()
+    q, cache = torch.zeros(1, 1, 64), torch.zeros(4, 2, 1, 1, 64)
+
+    def plan(indices: torch.Tensor) -> None:
+        wrapper.plan(indptr, indices, last, 1, 1, 64, 1, q_data_type=q.dtype)
+
+    for at in {*range(min(entries, 33)), *range(max(0, entries - 33), entries)}:
+        for indices in (torch.full((entries,), 3).int(), torch.full((2 * entries,), 3).int()[::2]):
+            indices[at] = -1
+            with pytest.raises(ValueError, match=f"'kv_indices' is -1 at {at}; accepted"):
+                plan(indices)
+            indices[at] = 4
+            plan(indices)
+            with pytest.raises(ValueError, match=r"'kv_indices' is page 4; accepted: .* below 4"):
+                wrapper.run(q, cache)
+    plan(torch.full((entries,), 3).int())
+    wrapper.run(q, cache)

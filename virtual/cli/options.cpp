@@ -1,5 +1,6 @@
 #include "virtual/cli/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <map>
@@ -38,11 +39,13 @@ Exit status: 0 all well, 1 something was found, 2 it could not run.
 
 namespace {
 
+constexpr u32 max_threads = 0xffff;
+
 [[noreturn]] void fail(const std::string& what) { throw Error(Error::Kind::invalid_value, what); }
 
 u32 parse_u32(const std::string& text, const char* what) {
   const u64 value = parse_number(text, what);
-  if (value > 0xffffffff) fail(std::string(what) + " '" + text + "' is too large");
+  if (value > 0xffffffff) fail(std::string(what) + " '" + text + "'; 0 to 4294967295 is accepted");
   return static_cast<u32>(value);
 }
 
@@ -55,12 +58,14 @@ Dim3 parse_dim(const std::string& text, const char* what) {
     if (comma == std::string::npos) return {sizes[0], sizes[1], sizes[2]};
     begin = comma + 1;
   }
-  fail(std::string(what) + " '" + text + "' has more than three sizes");
+  fail(std::string(what) + " '" + text +
+       "' has more than three sizes; X, X,Y or X,Y,Z is accepted");
 }
 
 Output parse_save(const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals + 1 == text.size()) fail("--save takes N=FILE");
+  if (equals == std::string::npos || equals + 1 == text.size())
+    fail("--save '" + text + "'; N=FILE is accepted");
   return {parse_number(text.substr(0, equals), "--save"), text.substr(equals + 1)};
 }
 
@@ -83,7 +88,7 @@ const std::map<std::string, Setter>& setters() {
       {"--orders", [](Options& o, const std::string& v) { o.orders = parse_u32(v, "--orders"); }},
       {"--threads",
        [](Options& o, const std::string& v) {
-         o.threads = static_cast<int>(parse_u32(v, "--threads") & 0xffff);
+         o.threads = static_cast<int>(std::min(parse_u32(v, "--threads"), max_threads));
        }},
       {"--limit", [](Options& o, const std::string& v) { o.limit = parse_number(v, "--limit"); }},
   };
@@ -97,7 +102,7 @@ u64 parse_number(const std::string& text, const char* what) {
   const char* end = text.data() + text.size();
   const auto [last, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || last != end)
-    fail(std::string(what) + ": '" + text + "' is no number");
+    fail(std::string(what) + ": '" + text + "' is no whole number from 0 to 2^64 - 1");
   return value;
 }
 

@@ -43,6 +43,13 @@ std::optional<Type> type_named(std::string_view name) {
   return static_cast<Type>(found - type_table.begin());
 }
 
+std::string type_names() {
+  std::string names;
+  for (const TypeInfo& type : type_table)
+    names += (names.empty() ? "" : " ") + std::string(type.name);
+  return names;
+}
+
 [[noreturn]] void fail(const std::string& text, const std::string& why) {
   throw Error(Error::Kind::invalid_value, "argument '" + text + "': " + why);
 }
@@ -111,7 +118,8 @@ Number parse(const std::string& text, const std::string& number, bool real) {
   const char* end = number.data() + number.size();
   const auto as_real = std::from_chars(number.data(), end, value.real);
   if (number.empty() || as_real.ec != std::errc() || as_real.ptr != end) {
-    fail(text, "'" + number + "' is no number");
+    fail(text,
+         "'" + number + "' is no number; decimal ones are accepted, as 12, -1.5, 1e-3, inf or nan");
   }
   if (real) return value;
   const auto as_whole = std::from_chars(number.data(), end, value.whole);
@@ -119,7 +127,7 @@ Number parse(const std::string& text, const std::string& number, bool real) {
     u64 large = 0;  // beyond 2^63
     const auto as_large = std::from_chars(number.data(), end, large);
     if (as_large.ec != std::errc() || as_large.ptr != end) {
-      fail(text, "'" + number + "' is no integer");
+      fail(text, "'" + number + "' is no integer of 64 bits");
     }
     value.whole = static_cast<i64>(large);
   }
@@ -180,11 +188,16 @@ u64 fill_from_file(const std::string& text, const Value& value, const std::strin
 Value make_memory(const std::string& text, Type type, const std::string& count,
                   const std::optional<std::string>& content, const KernelArgument& argument,
                   Memory& memory, u64 seed) {
-  if (argument.size != 8) fail(text, "the kernel's argument is no pointer");
+  if (argument.size != 8)
+    fail(text,
+         "memory for an argument of " + std::to_string(argument.size) + " bytes; a pointer has 8");
   Value value;
   value.type = type;
   value.count = parse_number(count, "the count of an argument");
-  if (value.count == 0 || value.count > (1ull << 40)) fail(text, "an odd count");
+  constexpr u64 max_count = 1ull << 40;
+  if (value.count == 0 || value.count > max_count) {
+    fail(text, "a count of " + count + "; 1 to 2^40 values are accepted");
+  }
   value.address = memory.allocate(value.count * info(type).bytes);
   value.bytes.resize(8);
   std::memcpy(value.bytes.data(), &value.address, 8);
@@ -212,11 +225,13 @@ Value make_value(const std::string& text, const KernelArgument& argument, Memory
   const std::size_t colon = head.find(':');
   const std::optional<Type> type = type_named(head.substr(0, colon));
   if (colon != std::string::npos) {
-    if (!type) fail(text, "no such type (--help lists them)");
+    if (!type) fail(text, "no type '" + head.substr(0, colon) + "'; there are " + type_names());
     return make_memory(text, *type, head.substr(colon + 1), content, argument, memory, seed);
   }
-  if (type && !content) fail(text, "a type without a number or a count");
-  if (!type && content) fail(text, "no such type (--help lists them)");
+  if (type && !content)
+    fail(text, "a type alone; " + text + "=NUMBER and " + text + ":COUNT are accepted");
+  if (!type && content)
+    fail(text, "no type '" + head.substr(0, colon) + "'; there are " + type_names());
   return make_number(text, type, content ? *content : text, argument);
 }
 

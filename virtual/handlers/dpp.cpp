@@ -9,7 +9,9 @@ namespace {
 int dpp_source(u32 control, int lane) {
   const int row = lane & ~15, in_row = lane & 15;
   const int n = static_cast<int>(control & 15);
-  if (control < 0x100) return (lane & ~3) | (control >> 2 * (lane & 3) & 3);  // quad_perm
+  if (control < 0x100) {  // quad_perm
+    return (lane & ~3) | static_cast<int>(control >> 2 * (lane & 3) & 3);
+  }
   switch (control & 0x1f0) {
     case 0x100: return in_row + n < 16 ? lane + n : -1;  // row_shl
     case 0x110: return in_row >= n ? lane - n : -1;      // row_shr
@@ -31,11 +33,11 @@ int dpp_source(u32 control, int lane) {
 }
 
 struct DppTable {
-  i8 source[0x160][64];
+  i16 source[0x160][64];
   DppTable() {
     for (u32 control = 0; control < 0x160; ++control) {
       for (int lane = 0; lane < 64; ++lane) {
-        source[control][lane] = static_cast<i8>(dpp_source(control, lane));
+        source[control][lane] = static_cast<i16>(dpp_source(control, lane));
       }
     }
   }
@@ -55,7 +57,7 @@ u64 row_and_bank_mask(const Dpp& dpp) {
 u64 move_lanes(const Wave& w, const Instruction& in, const u32* s, u32 words, Row* d) {
   static const DppTable table;
   const u64 exec = w.exec();
-  const i8* source = table.source[in.dpp.control < 0x160 ? in.dpp.control : 0x15f];
+  const i16* source = table.source[in.dpp.control < 0x160 ? in.dpp.control : 0x15f];
   if (source[0] == -2) unsupported(w, in, "DPP control");
   u64 valid = 0;
   for (u32 lane = 0; lane < 64; ++lane) {

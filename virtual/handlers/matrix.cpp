@@ -15,7 +15,7 @@ const Matrix& matrix_of(const Instruction& in) {
 // Whether all bits of the factors are defined after all.
 bool factors_defined(Wave& w, const Instruction& in, const Matrix& matrix) {
   for (u32 i = 0; i < in.sources; ++i) {
-    const Operand& source = in.src(static_cast<int>(i));
+    const Operand& source = in.src(i);
     if ((i == 2 && !matrix.sparse) || !source.is_vector()) continue;
     for (u32 k = 0; k < source.count; ++k) {
       if (w.dirty.test(source.first + k) && nonzero_mask(undefined_row(w, source.first + k))) {

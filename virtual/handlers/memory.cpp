@@ -1,5 +1,7 @@
 #include "virtual/handlers/memory.h"
 
+#include <algorithm>
+
 namespace instinct::INSTINCT_LEVEL {
 namespace {
 
@@ -28,7 +30,7 @@ u8* pointer(u64 address) { return reinterpret_cast<u8*>(address); }
 void place_in(const Allocation& allocation, const u64* address, u64 mask, Places& places) {
   for (u32 lane = 0; lane < 64; ++lane) places.data[lane] = pointer(address[lane]);
   if (!allocation.defined) {
-    for (u32 lane = 0; lane < 64; ++lane) places.shadow[lane] = nullptr;
+    std::ranges::fill(places.shadow, nullptr);
     return;
   }
   const u64 shift = reinterpret_cast<u64>(allocation.defined) - allocation.base;

@@ -6,12 +6,12 @@ namespace instinct::INSTINCT_LEVEL {
 namespace {
 
 void register_moves() {
-  add<Spread::xor_>("s_mov_b32", [](u32 a, bool&) { return a; }, 0);
-  add<Spread::xor_>("s_mov_b64", [](u64 a, bool&) { return a; }, 0);
-  add<Spread::xor_>(
+  add<Spread::bit_xor>("s_mov_b32", [](u32 a, bool&) { return a; }, 0);
+  add<Spread::bit_xor>("s_mov_b64", [](u64 a, bool&) { return a; }, 0);
+  add<Spread::bit_xor>(
       "s_movk_i32", [](u32 a, bool&) { return static_cast<u32>(i32{static_cast<i16>(a)}); }, 0);
-  add<Spread::xor_>("s_not_b32", [](u32 a, bool& scc) { return scc = ~a != 0, ~a; });
-  add<Spread::xor_>("s_not_b64", [](u64 a, bool& scc) { return scc = ~a != 0, ~a; });
+  add<Spread::bit_xor>("s_not_b32", [](u32 a, bool& scc) { return scc = ~a != 0, ~a; });
+  add<Spread::bit_xor>("s_not_b64", [](u64 a, bool& scc) { return scc = ~a != 0, ~a; });
   add(
       "s_brev_b32",
       [](u32 a, bool&) {
@@ -28,9 +28,9 @@ void register_moves() {
         return r;
       },
       0);
-  add<Spread::xor_>(
+  add<Spread::bit_xor>(
       "s_sext_i32_i8", [](u32 a, bool&) { return static_cast<u32>(i32{static_cast<i8>(a)}); }, 0);
-  add<Spread::xor_>(
+  add<Spread::bit_xor>(
       "s_sext_i32_i16", [](u32 a, bool&) { return static_cast<u32>(i32{static_cast<i16>(a)}); }, 0);
   add("s_abs_i32", [](u32 a, bool& scc) {
     const u32 r = static_cast<i32>(a) < 0 ? 0 - a : a;

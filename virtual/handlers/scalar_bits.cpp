@@ -93,17 +93,17 @@ template <class T>
 void register_logic(std::string_view and_name, std::string_view or_name, std::string_view xor_name,
                     std::string_view andn2, std::string_view orn2, std::string_view nand,
                     std::string_view nor, std::string_view xnor) {
-  add<Spread::and_>(and_name, [](T a, T b, bool& s) {
+  add<Spread::bit_and>(and_name, [](T a, T b, bool& s) {
     const T r = a & b;
     s = r != 0;
     return r;
   });
-  add<Spread::or_>(or_name, [](T a, T b, bool& s) {
+  add<Spread::bit_or>(or_name, [](T a, T b, bool& s) {
     const T r = a | b;
     s = r != 0;
     return r;
   });
-  add<Spread::xor_>(xor_name, [](T a, T b, bool& s) {
+  add<Spread::bit_xor>(xor_name, [](T a, T b, bool& s) {
     const T r = a ^ b;
     s = r != 0;
     return r;
@@ -118,17 +118,17 @@ void register_logic(std::string_view and_name, std::string_view or_name, std::st
     s = r != 0;
     return r;
   });
-  add<Spread::and_>(nand, [](T a, T b, bool& s) {
+  add<Spread::bit_and>(nand, [](T a, T b, bool& s) {
     const T r = ~(a & b);
     s = r != 0;
     return r;
   });
-  add<Spread::or_>(nor, [](T a, T b, bool& s) {
+  add<Spread::bit_or>(nor, [](T a, T b, bool& s) {
     const T r = ~(a | b);
     s = r != 0;
     return r;
   });
-  add<Spread::xor_>(xnor, [](T a, T b, bool& s) {
+  add<Spread::bit_xor>(xnor, [](T a, T b, bool& s) {
     const T r = ~(a ^ b);
     s = r != 0;
     return r;

@@ -46,16 +46,16 @@ inline bool is_exec(const Operand& operand) {
 }
 
 // Undefined bits of the result: `all` if anything is undefined, or bit by bit.
-enum class Spread { all, and_, or_, xor_, andn2, orn2, shift };
+enum class Spread { all, bit_and, bit_or, bit_xor, andn2, orn2, shift };
 
 template <Spread spread_kind, class T>
 T spread(T a, T b, T ua, T ub, T amount) {
   switch (spread_kind) {
-    case Spread::and_: return (ua & (b | ub)) | (ub & (a | ua));
+    case Spread::bit_and: return (ua & (b | ub)) | (ub & (a | ua));
     case Spread::andn2: return (ua & (~b | ub)) | (ub & (a | ua));
-    case Spread::or_: return (ua & (~b | ub)) | (ub & (~a | ua));
+    case Spread::bit_or: return (ua & (~b | ub)) | (ub & (~a | ua));
     case Spread::orn2: return (ua & (b | ub)) | (ub & (~a | ua));
-    case Spread::xor_: return ua | ub;
+    case Spread::bit_xor: return ua | ub;
     case Spread::shift: return ub ? ~T{0} : amount;
     default: return ua | ub ? ~T{0} : T{0};
   }
@@ -115,7 +115,7 @@ void run_scalar(Wave& w, const Instruction& in) {
       std::make_unsigned_t<B> ub = 0;
       if constexpr (S::source_count == 2) ub = read_undefined<B>(w, in.src(1));
       const bool carry = (in.opcode->flags & reads_scc) && w.scc_undefined;
-      if constexpr (S::source_count == 1 && spread_kind == Spread::xor_) {
+      if constexpr (S::source_count == 1 && spread_kind == Spread::bit_xor) {
         undefined = static_cast<U>(ua);
       } else if constexpr (spread_kind == Spread::shift) {
         bool ignored = false;

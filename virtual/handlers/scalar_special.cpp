@@ -14,16 +14,16 @@ void set_all_undefined(Wave& w, const Instruction& in, bool undefined) {
 }
 
 // D = EXEC; EXEC = f(source, EXEC); SCC = EXEC != 0.
-enum class Save { and_, or_, xor_, andn1, andn2, orn1, orn2, nand, nor, xnor };
+enum class Save { bit_and, bit_or, bit_xor, andn1, andn2, orn1, orn2, nand, nor, xnor };
 
 template <Save save>
 void run_saveexec(Wave& w, const Instruction& in) {
   const u64 s = read_scalar64(w, in.src(0)), exec = w.exec();
   u64 r = 0;
   switch (save) {
-    case Save::and_: r = s & exec; break;
-    case Save::or_: r = s | exec; break;
-    case Save::xor_: r = s ^ exec; break;
+    case Save::bit_and: r = s & exec; break;
+    case Save::bit_or: r = s | exec; break;
+    case Save::bit_xor: r = s ^ exec; break;
     case Save::andn1: r = ~s & exec; break;
     case Save::andn2: r = s & ~exec; break;
     case Save::orn1: r = ~s | exec; break;
@@ -34,8 +34,8 @@ void run_saveexec(Wave& w, const Instruction& in) {
   }
   if (w.track) {
     // Lanes that are off stay off whatever the mask says, and the like.
-    const bool by_and = save == Save::and_ || save == Save::andn1 || save == Save::nand;
-    const bool by_or = save == Save::or_ || save == Save::orn1 || save == Save::nor;
+    const bool by_and = save == Save::bit_and || save == Save::andn1 || save == Save::nand;
+    const bool by_or = save == Save::bit_or || save == Save::orn1 || save == Save::nor;
     const u64 matters = by_and ? exec : by_or ? ~exec : ~u64{0};
     const u64 undefined = undefined_scalar64(w, in.src(0)) & matters;
     if (undefined) use_scalar(w, in, in.src(0).first, undefined, "EXEC");
@@ -233,9 +233,9 @@ void register_scalar_special() {
     register_opcode(handler_op(name, handler, Unit::salu, destinations, flags, type));
   };
   constexpr u16 saves = writes_scc | writes_exec;
-  add("s_and_saveexec_b64", &run_saveexec<Save::and_>, 1, saves, Type::b64);
-  add("s_or_saveexec_b64", &run_saveexec<Save::or_>, 1, saves, Type::b64);
-  add("s_xor_saveexec_b64", &run_saveexec<Save::xor_>, 1, saves, Type::b64);
+  add("s_and_saveexec_b64", &run_saveexec<Save::bit_and>, 1, saves, Type::b64);
+  add("s_or_saveexec_b64", &run_saveexec<Save::bit_or>, 1, saves, Type::b64);
+  add("s_xor_saveexec_b64", &run_saveexec<Save::bit_xor>, 1, saves, Type::b64);
   add("s_andn1_saveexec_b64", &run_saveexec<Save::andn1>, 1, saves, Type::b64);
   add("s_andn2_saveexec_b64", &run_saveexec<Save::andn2>, 1, saves, Type::b64);
   add("s_orn1_saveexec_b64", &run_saveexec<Save::orn1>, 1, saves, Type::b64);

@@ -1,6 +1,8 @@
 // Comparisons, selection and carries: vector instructions with a bit for each lane in scalar
 // registers ("CDNA3 ISA": VOPC, V_CNDMASK_B32, V_ADD_CO_U32 and the like).
 #include <cstring>
+#include <deque>
+#include <string>
 
 #include "virtual/handlers/define.h"
 #include "virtual/handlers/shadow.h"
@@ -10,16 +12,8 @@ namespace {
 
 // Names have to live as long as the table.
 std::string_view keep_name(const char* prefix, const char* op, const char* type) {
-  static char names[1024][24];
-  static u32 used = 0;
-  char* name = names[used++];
-  char* at = name;
-  for (const char* part : {prefix, op, type}) {
-    const size_t length = std::strlen(part);
-    std::memcpy(at, part, length);
-    at += length;
-  }
-  return {name, static_cast<size_t>(at - name)};
+  static std::deque<std::string> names;
+  return names.emplace_back(std::string(prefix) + op + type);
 }
 
 template <class F>

@@ -108,9 +108,7 @@ void register_vector_rare() {
   bitop3.kernel = reinterpret_cast<void (*)()>(static_cast<LaneKernel>(&bitop3_halves));
   bitop3.targets = gfx950_bit;
   register_all(
-      bitop3,
-      vector_op("v_mad_u32_u16",
-                [](u16 a, u16 b, u32 c) { return static_cast<u32>(u32{a} * b + c); }),
+      bitop3, vector_op("v_mad_u32_u16", [](u16 a, u16 b, u32 c) { return u32{a} * b + c; }),
       vector_op("v_mad_i32_i16",
                 [](i16 a, i16 b, u32 c) { return static_cast<u32>(i32{a} * b) + c; }),
       vector_op("v_cubeid_f32", [](float x, float y, float z) { return cube_face(x, y, z); }),

@@ -1,5 +1,4 @@
 // Copies and fills.
-#include "virtual/hip/config.h"
 #include "virtual/hip/graph.h"
 #include "virtual/hip/hip_api.h"
 #include "virtual/hip/stream.h"
@@ -8,31 +7,6 @@ using namespace instinct;
 using namespace instinct::hip;
 
 namespace {
-
-u64 address_of(const void* pointer) { return reinterpret_cast<u64>(pointer); }
-
-// A pointer that `kind` says is the device's must be.
-void check_device_pointer(const void* pointer, const char* what) {
-  if (config().host_memory || Runtime::get().owner_of(address_of(pointer))) return;
-  throw Failure(hipErrorInvalidValue, std::string(what) + " is no memory of a device");
-}
-
-Copy make_copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind) {
-  if (bytes == 0) return {};
-  switch (kind) {
-    case hipMemcpyHostToDevice: check_device_pointer(to, "the destination"); break;
-    case hipMemcpyDeviceToHost: check_device_pointer(from, "the source"); break;
-    case hipMemcpyDeviceToDevice:
-    case hipMemcpyDeviceToDeviceNoCU:
-      check_device_pointer(to, "the destination");
-      check_device_pointer(from, "the source");
-      break;
-    case hipMemcpyHostToHost:
-    case hipMemcpyDefault: break;
-    default: throw Failure(hipErrorInvalidMemcpyDirection, "unknown kind of copy");
-  }
-  return {.to = address_of(to), .from = address_of(from), .bytes = bytes};
-}
 
 Copy make_copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                   std::size_t width, std::size_t height, hipMemcpyKind kind) {
@@ -44,8 +18,10 @@ Copy make_copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t 
 }
 
 Fill make_fill(void* to, u32 value, u32 element_bytes, std::size_t count) {
-  require(count <= ~std::size_t{0} / element_bytes, "too large");
-  return {.to = address_of(to), .value = value, .element_bytes = element_bytes, .count = count};
+  return {.to = reinterpret_cast<u64>(to),
+          .value = value,
+          .element_bytes = element_bytes,
+          .count = count};
 }
 
 Fill make_fill_2d(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height) {

@@ -233,12 +233,9 @@ hipError_t hipGraphAddKernelNode(hipGraphNode_t* node, hipGraph_t graph,
 
 hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t* node, hipGraph_t graph,
                                    const hipGraphNode_t* dependencies, size_t count, void* to,
-                                   const void* from, size_t bytes, hipMemcpyKind) {
-  return call(__func__, [&] {
-    const Copy copy = {
-        .to = reinterpret_cast<u64>(to), .from = reinterpret_cast<u64>(from), .bytes = bytes};
-    add(node, graph, dependencies, count, copy);
-  });
+                                   const void* from, size_t bytes, hipMemcpyKind kind) {
+  return call(__func__,
+              [&] { add(node, graph, dependencies, count, make_copy(to, from, bytes, kind)); });
 }
 
 hipError_t hipGraphAddMemsetNode(hipGraphNode_t* node, hipGraph_t graph,

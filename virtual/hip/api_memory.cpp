@@ -48,12 +48,14 @@ Device& owner_of_allocation(u64 address) {
     if (device.memory().owns(address)) owner = &device;
   });
   if (owner) return *owner;
-  throw Failure(hipErrorInvalidValue, "not the start of an allocation, or freed before");
+  throw Failure(hipErrorInvalidValue,
+                hex(address) + " is not the start of an allocation, or was freed before");
 }
 
 void release(void* pointer) {
   if (!pointer) return;
   const u64 address = address_of(pointer);
+  const std::lock_guard lock(Runtime::get().work_mutex());  // two threads may free the same
   Device& owner = owner_of_allocation(address);
   forbid_while_capturing();
   owner.null_stream()->run_all();  // what was submitted may still use it

@@ -95,6 +95,12 @@ const Text& text_of(hipError_t code) {
 
 }  // namespace
 
+std::string hex(u64 address) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(address));
+  return text;
+}
+
 hipError_t code_of(Error::Kind kind) {
   switch (kind) {
     case Error::Kind::invalid_value: return hipErrorInvalidValue;

@@ -28,6 +28,9 @@ inline void require(bool condition, const char* what, hipError_t code = hipError
 
 hipError_t code_of(Error::Kind kind);
 
+// An address or a handle as errors write it: 0x7f...
+std::string hex(u64 address);
+
 // What hipGetLastError and wavefireVirtualLastError tell the calling thread.
 struct LastError {
   hipError_t code = hipSuccess;

@@ -28,14 +28,14 @@ class Handles {
   std::shared_ptr<T> find(Handle handle) const {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(reinterpret_cast<const T*>(handle));
-    if (found == objects_.end()) fail();
+    if (found == objects_.end()) fail(handle);
     return found->second;
   }
 
   std::shared_ptr<T> remove(Handle handle) {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(reinterpret_cast<const T*>(handle));
-    if (found == objects_.end()) fail();
+    if (found == objects_.end()) fail(handle);
     std::shared_ptr<T> object = std::move(found->second);
     objects_.erase(found);
     return object;
@@ -54,7 +54,10 @@ class Handles {
   }
 
  private:
-  [[noreturn]] void fail() const { throw Failure(code_, std::string("not a ") + what_); }
+  [[noreturn]] void fail(Handle handle) const {
+    throw Failure(code_, hex(reinterpret_cast<u64>(handle)) + " is not a " + what_ +
+                             " (never made, or destroyed)");
+  }
 
   const char* what_;
   hipError_t code_;

@@ -14,16 +14,26 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 
-std::string hex(u64 address) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(address));
-  return text;
+// Bytes from the first to behind the last of `rows`, each of `count` elements.
+u64 extent(const char* what, u64 count, u64 element_bytes, u64 pitch, u64 rows) {
+  u64 bytes = 0;
+  u64 before = 0;
+  u64 all = 0;
+  if (rows == 0 || count == 0) return 0;
+  if (__builtin_mul_overflow(count, element_bytes, &bytes) ||
+      __builtin_mul_overflow(rows - 1, pitch, &before) ||
+      __builtin_add_overflow(before, bytes, &all)) {
+    throw Failure(hipErrorInvalidValue, std::string(what) + ": " + std::to_string(rows) +
+                                            " rows of " + std::to_string(count) +
+                                            " elements are more than 2^64 bytes");
+  }
+  require(rows == 1 || pitch >= bytes, "the pitch is less than a row");
+  return all;
 }
 
-u64 extent(u64 bytes, u64 pitch, u64 rows) { return rows ? (rows - 1) * pitch + bytes : 0; }
-
-// Memory that no device knows belongs to the host, and is not checked.
-void check_range(const char* what, u64 address, u64 bytes) {
+// Memory that no device knows belongs to the host, and is not checked: unless it has to be the
+// device's.
+void check_range(const char* what, u64 address, u64 bytes, bool of_device) {
   if (bytes == 0) return;
   if (address == 0) throw Failure(hipErrorInvalidValue, std::string(what) + " is null");
   Runtime& runtime = Runtime::get();
@@ -42,21 +52,24 @@ void check_range(const char* what, u64 address, u64 bytes) {
                                               ", which is freed");
     }
   }
+  if (of_device && !config().host_memory) {
+    throw Failure(hipErrorInvalidValue,
+                  std::string(what) + ": " + hex(address) + " is no memory of a device");
+  }
 }
 
 void check_fill(const Fill& fill) {
   require(fill.element_bytes == 1 || fill.element_bytes == 2 || fill.element_bytes == 4,
           "elements of a fill are of 1, 2 or 4 bytes");
-  const u64 bytes = fill.count * fill.element_bytes;
-  require(fill.rows <= 1 || fill.pitch >= bytes, "the pitch is less than a row");
-  check_range("fill", fill.to, extent(bytes, fill.pitch, fill.rows));
+  check_range("fill", fill.to,
+              extent("fill", fill.count, fill.element_bytes, fill.pitch, fill.rows), true);
 }
 
 void check_copy(const Copy& copy) {
-  require(copy.rows <= 1 || (copy.to_pitch >= copy.bytes && copy.from_pitch >= copy.bytes),
-          "a pitch is less than a row");
-  check_range("copy to", copy.to, extent(copy.bytes, copy.to_pitch, copy.rows));
-  check_range("copy from", copy.from, extent(copy.bytes, copy.from_pitch, copy.rows));
+  check_range("copy to", copy.to, extent("copy to", copy.bytes, 1, copy.to_pitch, copy.rows),
+              copy.to_device);
+  check_range("copy from", copy.from,
+              extent("copy from", copy.bytes, 1, copy.from_pitch, copy.rows), copy.from_device);
 }
 
 void check_kernel(Device& device, const KernelRun& kernel) {
@@ -65,6 +78,10 @@ void check_kernel(Device& device, const KernelRun& kernel) {
                   "kernel '" + kernel.function->kernel->name + "' is loaded on device " +
                       std::to_string(kernel.function->device->ordinal()) +
                       ", the stream is of device " + std::to_string(device.ordinal()));
+  }
+  if (!device.memory().find(kernel.function->kernel->entry)) {
+    throw Failure(hipErrorInvalidHandle, "kernel '" + kernel.function->kernel->name +
+                                             "' belongs to a module that was unloaded");
   }
   try {
     check_launch(*kernel.function->object, *kernel.function->kernel, kernel.grid, kernel.block,
@@ -143,6 +160,23 @@ void run_record(const Record& record) {
 
 }  // namespace
 
+Copy make_copy(void* to, const void* from, u64 bytes, hipMemcpyKind kind) {
+  Copy copy = {
+      .to = reinterpret_cast<u64>(to), .from = reinterpret_cast<u64>(from), .bytes = bytes};
+  switch (kind) {
+    case hipMemcpyHostToDevice: copy.to_device = true; break;
+    case hipMemcpyDeviceToHost: copy.from_device = true; break;
+    case hipMemcpyDeviceToDevice:
+    case hipMemcpyDeviceToDeviceNoCU: copy.to_device = copy.from_device = true; break;
+    case hipMemcpyHostToHost:
+    case hipMemcpyDefault: break;
+    default:
+      throw Failure(hipErrorInvalidMemcpyDirection,
+                    "kind " + std::to_string(kind) + " of a copy; hipMemcpyKind has 0 to 4");
+  }
+  return copy;
+}
+
 void check(Device& device, const Operation& operation) {
   std::visit(Overloaded{[](const auto&) {}, [](const Copy& copy) { check_copy(copy); },
                         [](const Fill& fill) { check_fill(fill); },
@@ -151,6 +185,7 @@ void check(Device& device, const Operation& operation) {
 }
 
 void run(Device& device, const Operation& operation) {
+  check(device, operation);
   std::visit(Overloaded{[](const Nothing&) {}, [](const Copy& copy) { run_copy(copy); },
                         [](const Fill& fill) { run_fill(fill); },
                         [&](const KernelRun& kernel) { run_kernel(device, kernel); },

@@ -33,6 +33,8 @@ struct KernelRun {
 struct Copy {
   u64 to = 0;
   u64 from = 0;
+  bool to_device = false;  // the caller says so: an address that no device knows is an error
+  bool from_device = false;
   u64 bytes = 0;
   u64 to_pitch = 0;
   u64 from_pitch = 0;
@@ -68,9 +70,13 @@ struct Steps {
   std::vector<Operation> operations;
 };
 
+// Throws Failure for a direction that HIP does not know.
+Copy make_copy(void* to, const void* from, u64 bytes, hipMemcpyKind kind);
+
 // Throws Failure for ranges that are not within one allocation, launches that cannot start, etc.
 void check(Device& device, const Operation& operation);
-// Does it now. Throws Failure.
+// Checks it again, as memory and modules may be gone since it was submitted, and does it now.
+// Throws Failure.
 void run(Device& device, const Operation& operation);
 
 struct Event {

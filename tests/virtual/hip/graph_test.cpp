@@ -192,6 +192,31 @@ TEST_P(HipGraph, has_no_cycle) {
   EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
 }
 
+TEST_P(HipGraph, does_not_write_to_memory_that_was_freed) {
+  int* gone = nullptr;
+  ASSERT_EQ(hipMalloc(&gone, 64), hipSuccess);
+  ASSERT_EQ(hipStreamBeginCapture(stream_, hipStreamCaptureModeGlobal), hipSuccess);
+  EXPECT_EQ(hipMemsetD32Async(gone, 1, 16, stream_), hipSuccess);
+  EXPECT_EQ(hipMemcpyAsync(data_, gone, 4, hipMemcpyDeviceToDevice, stream_), hipSuccess);
+  const hipGraph_t graph = end();
+  const hipGraphExec_t exec = instantiate(graph);
+  launch(exec);
+  EXPECT_EQ(value(0), 1);
+  ASSERT_EQ(hipFree(gone), hipSuccess);
+  // Just freed, and after its addresses have been given back to the host.
+  for (const int others : {0, 3000}) {
+    for (int i = 0; i < others; ++i) {
+      int* other = nullptr;
+      ASSERT_EQ(hipMalloc(&other, 64), hipSuccess);
+      ASSERT_EQ(hipFree(other), hipSuccess);
+    }
+    EXPECT_EQ(hipGraphLaunch(exec, stream_), hipErrorInvalidValue);
+    expect_error_text({"fill", "0x"});
+  }
+  EXPECT_EQ(hipGraphExecDestroy(exec), hipSuccess);
+  EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
+}
+
 TEST_P(HipGraph, runs_inside_another) {
   hipGraph_t inner = nullptr;
   hipGraph_t outer = nullptr;

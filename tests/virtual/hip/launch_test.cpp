@@ -1,6 +1,7 @@
 // Kernels through HIP: arguments in all their forms, order in streams and graphs, faults, profiles.
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "hip_support.h"
 
@@ -178,6 +179,64 @@ TEST_P(HipLaunch, tells_faults_when_it_runs_and_when_it_is_waited_for) {
   EXPECT_NE(report.find("lane 1"), report.npos) << report;
   EXPECT_NE(report.find("loading.hip:"), report.npos) << report;
   EXPECT_EQ(hipFree(inside), hipSuccess);
+}
+
+TEST_P(HipLaunch, needs_its_module) {
+  const hipModule_t module = load("loading");
+  const hipFunction_t sizes = function(module, "sizes");
+  const DeviceArray<u32> out(6);
+  u32* pointer = out.data();
+  void* parameters[] = {&pointer};
+  hipStream_t stream = nullptr;
+  ASSERT_EQ(hipStreamCreate(&stream), hipSuccess);
+  ASSERT_EQ(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal), hipSuccess);
+  ASSERT_EQ(hipModuleLaunchKernel(sizes, 1, 1, 1, 64, 1, 1, 0, stream, parameters, nullptr),
+            hipSuccess);
+  hipGraph_t graph = nullptr;
+  ASSERT_EQ(hipStreamEndCapture(stream, &graph), hipSuccess);
+  hipGraphExec_t exec = nullptr;
+  ASSERT_EQ(hipGraphInstantiateWithFlags(&exec, graph, 0), hipSuccess);
+  // What was submitted before still runs.
+  ASSERT_EQ(hipModuleLaunchKernel(sizes, 1, 1, 1, 64, 1, 1, 0, stream, parameters, nullptr),
+            hipSuccess);
+  ASSERT_EQ(hipModuleUnload(module), hipSuccess);
+  EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
+  EXPECT_EQ(out.values()[0], 64u);
+
+  EXPECT_EQ(hipModuleLaunchKernel(sizes, 1, 1, 1, 64, 1, 1, 0, stream, parameters, nullptr),
+            hipErrorInvalidHandle);
+  EXPECT_EQ(hipGraphLaunch(exec, stream), hipErrorInvalidHandle);
+  expect_error_text({"sizes", "unloaded"});
+  EXPECT_EQ(hipGraphExecDestroy(exec), hipSuccess);
+  EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
+  EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
+}
+
+TEST_P(HipLaunch, is_given_by_several_threads) {
+  constexpr int thread_count = 2;
+  const DeviceArray<u32> out(6 * thread_count);
+  const hipFunction_t sizes = function(module_, "sizes");
+  const auto work = [&](unsigned number) {
+    ASSERT_EQ(hipSetDevice(GetParam()), hipSuccess);
+    hipStream_t stream = nullptr;
+    ASSERT_EQ(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), hipSuccess);
+    u32* pointer = out.data() + 6 * static_cast<size_t>(number);
+    void* parameters[] = {&pointer};
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_EQ(hipModuleLaunchKernel(sizes, 1, 1, 1, 64 * (number + 1), 1, 1, 0, stream,
+                                      parameters, nullptr),
+                hipSuccess);
+    }
+    EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
+    EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
+  };
+  std::thread one(work, 0);
+  std::thread two(work, 1);
+  one.join();
+  two.join();
+  const auto values = out.values();
+  EXPECT_EQ(values[0], 64u);
+  EXPECT_EQ(values[6], 128u);
 }
 
 TEST_P(HipLaunch, uses_registered_host_memory) {

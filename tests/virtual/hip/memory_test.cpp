@@ -81,6 +81,39 @@ TEST_P(HipMemory, is_not_touched_outside_of_allocations) {
             hipErrorInvalidMemcpyDirection);
 }
 
+TEST_P(HipMemory, has_no_range_beyond_all_addresses) {
+  const DeviceArray<u32> array(std::vector<u32>(64, 7));
+  constexpr size_t huge = size_t{1} << 62;
+  EXPECT_EQ(hipMemsetD32(array.data(), 0, huge), hipErrorInvalidValue);  // 2^64 bytes
+  expect_error_text({"2^64"});
+  EXPECT_EQ(hipMemset2D(array.data(), huge, 0, 4, 5), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemset(array.data() + 1, 0, ~size_t{0}), hipErrorInvalidValue);
+  u32 host[64] = {};
+  EXPECT_EQ(hipMemcpy2D(array.data(), huge, host, 4, 4, 5, hipMemcpyHostToDevice),
+            hipErrorInvalidValue);
+  EXPECT_EQ(hipMemcpy(array.data(), host, ~size_t{0}, hipMemcpyHostToDevice), hipErrorInvalidValue);
+  EXPECT_EQ(array.values(), std::vector<u32>(64, 7));
+}
+
+TEST_P(HipMemory, of_nobody_is_not_filled) {
+  int local = 5;
+  EXPECT_EQ(hipMemset(&local, 0, 4), hipErrorInvalidValue);
+  expect_error_text({"no memory of a device"});
+  EXPECT_EQ(hipMemset(reinterpret_cast<void*>(0x1000), 0, 4), hipErrorInvalidValue);
+  expect_error_text({"0x1000"});
+  EXPECT_EQ(local, 5);
+}
+
+TEST_P(HipMemory, is_freed_by_its_start) {
+  const DeviceArray<int> array(100);
+  EXPECT_EQ(hipFree(array.data() + 64), hipErrorInvalidValue);
+  expect_error_text({"0x", "not the start of an allocation"});
+  int local = 0;
+  EXPECT_EQ(hipFree(&local), hipErrorInvalidValue);
+  EXPECT_EQ(hipFreeAsync(array.data() + 1, nullptr), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemset(array.data(), 0, 400), hipSuccess);
+}
+
 TEST_P(HipMemory, is_not_used_after_it_was_freed) {
   int* pointer = nullptr;
   ASSERT_EQ(hipMalloc(&pointer, 64), hipSuccess);

@@ -132,6 +132,28 @@ TEST_P(HipStream, measures_time_by_events) {
   EXPECT_EQ(hipEventSynchronize(stop), hipErrorInvalidHandle);
 }
 
+TEST_P(HipStream, is_no_handle_after_its_end) {
+  hipStream_t stream = nullptr;
+  hipEvent_t event = nullptr;
+  const DeviceArray<int> array(4);
+  ASSERT_EQ(hipStreamCreate(&stream), hipSuccess);
+  ASSERT_EQ(hipEventCreate(&event), hipSuccess);
+  ASSERT_EQ(hipEventRecord(event, stream), hipSuccess);
+  ASSERT_EQ(hipStreamDestroy(stream), hipSuccess);
+  EXPECT_EQ(hipEventSynchronize(event), hipSuccess);  // what it marks has happened
+  EXPECT_EQ(hipStreamDestroy(stream), hipErrorInvalidHandle);
+  EXPECT_EQ(hipStreamSynchronize(stream), hipErrorInvalidHandle);
+  expect_error_text({"0x", "is not a stream", "destroyed"});
+  EXPECT_EQ(hipMemsetAsync(array.data(), 0, 16, stream), hipErrorInvalidHandle);
+  EXPECT_EQ(hipEventRecord(event, stream), hipErrorInvalidHandle);
+  EXPECT_EQ(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal), hipErrorInvalidHandle);
+  ASSERT_EQ(hipEventDestroy(event), hipSuccess);
+  EXPECT_EQ(hipEventDestroy(event), hipErrorInvalidHandle);
+  EXPECT_EQ(hipEventQuery(event), hipErrorInvalidHandle);
+  EXPECT_EQ(hipStreamWaitEvent(stream_, event), hipErrorInvalidHandle);
+  expect_error_text({"event"});
+}
+
 TEST_P(HipStream, is_shared_between_threads) {
   const DeviceArray<int> array(std::vector<int>(1000, 0));
   const auto work = [&](int offset, hipStream_t stream) {
