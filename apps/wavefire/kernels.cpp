@@ -100,8 +100,7 @@ int compile(Arguments arguments) {
   if (isatty(STDERR_FILENO) != 0) set_compile_observer(show_progress);
   const auto kernel = generate::provide(spec);
   std::printf("%s: %s, %zu bytes\n", name_of(spec).c_str(),
-              origins[static_cast<std::size_t>(kernel->origin)],
-              kernel->object.size());
+              origins[static_cast<std::size_t>(kernel->origin)], kernel->object.size());
   return 0;
 }
 

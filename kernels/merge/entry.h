@@ -12,7 +12,8 @@ struct Entry {
   static constexpr int threads = Teams::threads;
 
   WF_DEVICE static bool is_aligned(const Launch& p) {
-    const i64 bytes = p.first.v_stride | p.v_stride_row[0] | p.v_stride_row[1] | p.v_row[0] | p.v_row[1] | p.out_row[0] | p.out_row[1];
+    const i64 bytes = p.first.v_stride | p.v_stride_row[0] | p.v_stride_row[1] | p.v_row[0] |
+                      p.v_row[1] | p.out_row[0] | p.out_row[1];
     return (reinterpret_cast<u64>(p.first.v) | reinterpret_cast<u64>(p.out) |
             static_cast<u64>(bytes)) %
                    16 ==

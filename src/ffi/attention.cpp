@@ -64,8 +64,8 @@ void attention_plan(std::int64_t handle, Tensor qo_indptr, Tensor kv_indptr, May
         read_options(num_qo_heads, num_kv_heads, head_dim_qk, head_dim_vo, q_dtype, kv_dtype,
                      o_dtype, hnd, causal, window_left, sm_scale, soft_cap, position_mode,
                      rope_scale, rope_theta, fixed_split_kv, allow_split);
-    options.device = device_of({static_cast<DLDeviceType>(device_type),
-                                to_int("attention.plan", "device", device_index)});
+    options.device = device_of(
+        {static_cast<DLDeviceType>(device_type), to_int("attention.plan", "device", device_index)});
     options.graph_pages = graph_pages;
     const StreamScope scope(options.device, reinterpret_cast<void*>(stream));
     const CustomMask custom{view_of(mask), view_of(mask_indptr)};

@@ -31,7 +31,8 @@ void layer_norm_(Tensor x, Tensor weight, MaybeTensor bias, Tensor out, double e
 }
 
 void gated_activation_(std::int64_t kind, Tensor x, Tensor out) {
-  guarded_on(x, [&] { gated_activation(static_cast<GatedActivation>(kind), view_of(x), view_of(out)); });
+  guarded_on(
+      x, [&] { gated_activation(static_cast<GatedActivation>(kind), view_of(x), view_of(out)); });
 }
 
 /// `cos_sin` absent: angles from the frequencies.

@@ -108,12 +108,12 @@ std::shared_ptr<const Kernel> provide(const KernelSpec& spec) {
   const Cache cache(config().cache_dir);
   if (config().jit == "off") {
     if (auto kernel = load_compiled(spec, cache)) return kernel;
-    throw Error(
-        ErrorKind::compile,
-        core::join("generate: ", name_of(spec), " is neither built in nor in the cache ",
-                   cache.folder().string(), ", and compiling is off (WAVEFIRE_JIT=off); compile it "
-                   "beforehand: wavefire compile '",
-                   name_of(spec), "'"));
+    throw Error(ErrorKind::compile,
+                core::join("generate: ", name_of(spec), " is neither built in nor in the cache ",
+                           cache.folder().string(),
+                           ", and compiling is off (WAVEFIRE_JIT=off); compile it "
+                           "beforehand: wavefire compile '",
+                           name_of(spec), "'"));
   }
   std::shared_ptr<const Compiler> compiler;
   try {

@@ -18,9 +18,9 @@ struct LoadedKernel {
   }
 };
 
-/// The kernel of `config` for the architecture of `gpu`. The first call provides and loads it; later
-/// ones look it up and allocate nothing. Kernels stay loaded as long as the process. Throws `Error`
-/// (unsupported: there are none for that architecture; compile: see `provide`).
+/// The kernel of `config` for the architecture of `gpu`. The first call provides and loads it;
+/// later ones look it up and allocate nothing. Kernels stay loaded as long as the process. Throws
+/// `Error` (unsupported: there are none for that architecture; compile: see `provide`).
 const LoadedKernel& kernel_on(device::Gpu& gpu, const KernelConfig& config);
 
 }  // namespace wavefire::generate

@@ -337,10 +337,11 @@ void run_on_gpu(const Plan& plan, const ops::AttentionMemory& memory, const Grap
       p.page_table_size = std::max(p.page_table_size, i64{plan.options.graph_pages});
     }
     p.workers = part.kernel.workers;
-    part.kernel.gpu->launch(static_cast<unsigned>(p.workers), attention::LaunchParams<Nothing>{p, {}},
-                            stream);
+    part.kernel.gpu->launch(static_cast<unsigned>(p.workers),
+                            attention::LaunchParams<Nothing>{p, {}}, stream);
   }
-  if (plan.place.device.type == DeviceType::cpu) stream.synchronize();  // a virtual device
+  // Who passes tensors of the host to a virtual device expects results there.
+  if (plan.place.device.type == DeviceType::cpu && !stream.is_capturing()) stream.synchronize();
 }
 
 }  // namespace

@@ -61,16 +61,15 @@ TensorView HostCopies::operator()(const char* argument, const TensorView& view) 
   if (!view.defined() || view.device.type == DeviceType::cpu) return view;
   if (view.device != device_) {
     const bool on_cpu = device_.type == DeviceType::cpu;
-    core::fail_argument(
-        operation, argument, core::join("on ", to_string(view.device)),
-        core::join("a tensor on cpu", on_cpu ? "" : " or " + to_string(device_)));
+    core::fail_argument(operation, argument, core::join("on ", to_string(view.device)),
+                        core::join("a tensor on cpu", on_cpu ? "" : " or " + to_string(device_)));
   }
   core::check(operation, argument, view).rank(1);
   core::require(view.strides[0] >= 1 || view.shape[0] <= 1, operation, argument, view,
                 "a positive stride");
-  const std::int64_t elements =
-      view.shape[0] == 0 ? 0 : (view.shape[0] - 1) * view.strides[0] + 1;
-  std::vector<char>& copy = copies_.emplace_back(static_cast<std::size_t>(elements * size_of(view.dtype)));
+  const std::int64_t elements = view.shape[0] == 0 ? 0 : (view.shape[0] - 1) * view.strides[0] + 1;
+  std::vector<char>& copy =
+      copies_.emplace_back(static_cast<std::size_t>(elements * size_of(view.dtype)));
   const Place place{view.device, &device::gpu_of(view.device)};
   place.gpu->copy(copy.data(), view.data, copy.size(), place.stream());
   place.stream().synchronize();

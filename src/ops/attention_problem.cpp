@@ -275,8 +275,7 @@ void require_lengths(const AttentionBatch& batch, int group) {
 
 void require_graph_pages(const AttentionBatch& batch, std::int64_t graph_pages) {
   const auto entries = static_cast<std::int64_t>(batch.page_table.size());
-  core::require(entries <= graph_pages, operation, "kv_indices",
-                core::join(entries, " entries"),
+  core::require(entries <= graph_pages, operation, "kv_indices", core::join(entries, " entries"),
                 core::join("up to ", graph_pages, ", which were set aside for graphs"));
 }
 

@@ -150,7 +150,8 @@ void set_logits(attention::Params& p, const AttentionTensors& t, const Attention
   p.q_head_scale = read_floats("q_head_scale", t.q_head_scale, o.device, o.num_qo_heads);
   p.k_head_scale = read_floats("k_head_scale", t.k_head_scale, o.device, o.num_kv_heads);
   p.v_head_scale = read_floats("v_head_scale", t.v_head_scale, o.device, o.num_kv_heads);
-  p.sinks = read_floats("sinks", t.sinks, o.device, o.num_qo_heads, Values::finite_or_minus_infinity);
+  p.sinks =
+      read_floats("sinks", t.sinks, o.device, o.num_qo_heads, Values::finite_or_minus_infinity);
   p.alibi_slopes = read_floats("alibi_slopes", t.alibi_slopes, o.device, o.num_qo_heads);
   core::require(p.alibi_slopes == nullptr || o.position_mode == PositionMode::alibi, operation,
                 "alibi_slopes", "given", "none unless the plan's position mode is ALIBI");

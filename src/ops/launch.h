@@ -18,8 +18,8 @@ struct Place {
 };
 
 /// All defined tensors must be on one device. Throws `Error`: invalid_argument with the first that
-/// is elsewhere than those before it; unsupported if `use_device` gave the host's tensors to a device
-/// for which the operation has no kernel.
+/// is elsewhere than those before it; unsupported if `use_device` gave the host's tensors to a
+/// device for which the operation has no kernel.
 Place place_of(std::string_view operation, std::initializer_list<core::Argument> tensors);
 
 /// Blocks for `rows` rows. Throws `Error` (invalid_argument) for more than a launch can have.

@@ -12,10 +12,7 @@ namespace {
 void check_values(const char* operation, const char* argument, const TensorView& v, int rank,
                   bool output) {
   const auto rule = core::check(operation, argument, v);
-  rule.defined()
-      .one_of({DType::f32, DType::f16, DType::bf16})
-      .rank(rank)
-      .last_dim_contiguous();
+  rule.defined().one_of({DType::f32, DType::f16, DType::bf16}).rank(rank).last_dim_contiguous();
   if (output) rule.writable();
 }
 
@@ -34,8 +31,8 @@ void merge_rows(const ops::Place& place, merge::Launch p, DType dtype, const Ten
   p.rows = out.shape[0] * p.heads;
   if (p.rows == 0) return;
   if (!place.on_cpu()) {
-    return ops::launch_rows(
-        place, generate::MergeConfig{dtype, out.dtype, tune::head_rows()}, p.rows, p);
+    return ops::launch_rows(place, generate::MergeConfig{dtype, out.dtype, tune::head_rows()},
+                            p.rows, p);
   }
   const merge::RowTypes types{dtype, out.dtype, p.dim};
   const cpu::RowKernels& kernels = cpu::row_kernels();
@@ -43,7 +40,7 @@ void merge_rows(const ops::Place& place, merge::Launch p, DType dtype, const Ten
       p.rows, ops::rows_per_task(types.dim), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           const std::int64_t token = i / p.heads, head = i % p.heads;
-          const auto at = [&](const i64 (&row)[2]) { return token * row[0] + head * row[1]; };
+          const auto at = [&](const i64(&row)[2]) { return token * row[0] + head * row[1]; };
           merge::States states = p.first;
           states.v += at(p.v_row);
           states.s += at(p.s_row);
@@ -121,9 +118,8 @@ void merge_states(const TensorView& v, const TensorView& s, const TensorView& v_
     p.v_row[i] = v.strides[2 * i] * size;
     p.s_row[i] = s.strides[2 * i];
   }
-  merge_rows(
-      ops::place_of(operation, {{"v", v}, {"s", s}, {"v_out", v_out}, {"s_out", s_out}}), p,
-      v.dtype, v_out, s_out);
+  merge_rows(ops::place_of(operation, {{"v", v}, {"s", s}, {"v_out", v_out}, {"s_out", s_out}}), p,
+             v.dtype, v_out, s_out);
 }
 
 }  // namespace wavefire

@@ -29,11 +29,7 @@ void set_strides(const TensorView& view, i64 (&stride)[2]) {
 
 void check_like(const char* operation, const char* argument, const TensorView& view,
                 const TensorView& x) {
-  check(operation, argument, view)
-      .defined()
-      .dtype(x.dtype)
-      .last_dim_contiguous()
-      .writable();
+  check(operation, argument, view).defined().dtype(x.dtype).last_dim_contiguous().writable();
   core::require(ops::same_shape(view, x), operation, argument, view, "the shape of 'input'");
 }
 

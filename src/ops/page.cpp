@@ -54,7 +54,7 @@ kv_cache::Side read_side(const Names& names, int which, const TensorView& rows,
 
 /// Throws for a token that has no page.
 void check_place(const Names& names, const PageTable& pages, std::int64_t token,
-                         std::int64_t request, std::int64_t position, std::int64_t pool) {
+                 std::int64_t request, std::int64_t position, std::int64_t pool) {
   const std::int64_t requests = pages.indptr.shape[0] - 1;
   if (request >= requests) {
     core::fail_argument(names.operation, "batch_indices", core::join(request, " at ", token),
@@ -184,10 +184,7 @@ void append_paged_kv_cache(const TensorView& key, const TensorView& value,
                            const TensorView& batch_indices, const TensorView& positions,
                            const TensorView& k_cache, const TensorView& v_cache,
                            const PageTable& pages, KvLayout layout) {
-  core::check(kv_names.operation, "append_key", key)
-      .defined()
-      .rank(3)
-      .last_dim_contiguous();
+  core::check(kv_names.operation, "append_key", key).defined().rank(3).last_dim_contiguous();
   core::check(kv_names.operation, "append_value", value)
       .defined()
       .dtype(key.dtype)

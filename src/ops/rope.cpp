@@ -57,7 +57,8 @@ const float* frequencies_on(const ops::Place& place, const RopeParameters& r, i3
   using Key = std::array<float, 6>;
   static std::mutex& mutex = *new std::mutex;
   static auto& known = *new std::map<std::pair<device::Gpu*, Key>, device::DeviceMemory>;
-  const Key key = {r.scale,          r.theta, r.low_freq_factor, r.high_freq_factor,
+  const Key key = {r.scale,           r.theta,
+                   r.low_freq_factor, r.high_freq_factor,
                    r.old_context_len, static_cast<float>(rotary_dim)};
   const std::lock_guard lock(mutex);
   const auto found = known.find({place.gpu, key});
@@ -134,12 +135,11 @@ void launch(const TensorView& q, const TensorView& k, const TensorView& position
     return run(place, p, tokens);
   }
   ops::require_rope(operation, options.frequencies);
-  read_positions(place, p, positions, tokens,
-                 ops::rope_limit(options.frequencies, p.rotary_dim));
+  read_positions(place, p, positions, tokens, ops::rope_limit(options.frequencies, p.rotary_dim));
   std::vector<float> on_host;
   if (place.on_cpu()) on_host = split_frequencies(options.frequencies, p.rotary_dim);
-  p.frequency = place.on_cpu() ? on_host.data()
-                               : frequencies_on(place, options.frequencies, p.rotary_dim);
+  p.frequency =
+      place.on_cpu() ? on_host.data() : frequencies_on(place, options.frequencies, p.rotary_dim);
   p.frequency_rest = p.frequency + (p.rotary_dim / 2 + 3) / 4 * 4;
   run(place, p, tokens);
 }

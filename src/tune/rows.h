@@ -1,5 +1,5 @@
-// How the blocks of a GPU divide the rows of an operation (kernels/tile/sm80/rows.h). Pure functions
-// of the problem.
+// How the blocks of a GPU divide the rows of an operation (kernels/tile/sm80/rows.h). Pure
+// functions of the problem.
 #pragma once
 
 #include <cstdint>

@@ -34,6 +34,10 @@ DType LibraryAttention::operand(const AttentionCase& c) const {
   return bf16 ? DType::bf16 : DType::f32;
 }
 
+bool LibraryAttention::rounds_after_the_sum() const {
+  return test_gpu() != nullptr && test_gpu()->properties().architecture == "gfx942";
+}
+
 void LibraryAttention::run(AttentionData& data) {
   const AttentionCase& c = data.attention_case();
   if (c.single() && c.page_size == 0 && c.storage != Storage::padded && !c.packed_mask) {

@@ -15,6 +15,9 @@ class AttentionBackend {
   virtual AttentionCase nearest(const AttentionCase& c) const { return c; }
   /// The type that its products round p (and rotated q and k) to.
   virtual DType operand(const AttentionCase& c) const = 0;
+  /// The weights are summed before they are rounded to `operand`, so that those rounded need not
+  /// sum up to 1 (Arch::rounds_weights).
+  virtual bool rounds_after_the_sum() const { return false; }
   /// Plans and runs. Spoils the plan's inputs between the two.
   virtual void run(AttentionData& data) = 0;
 };
@@ -25,6 +28,7 @@ class LibraryAttention : public AttentionBackend {
   std::string name() const override;
   AttentionCase nearest(const AttentionCase& c) const override;
   DType operand(const AttentionCase& c) const override;
+  bool rounds_after_the_sum() const override;
   void run(AttentionData& data) override;
 };
 

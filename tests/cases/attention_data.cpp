@@ -238,14 +238,16 @@ void AttentionData::place_queries() {
   qo_indptr = HostTensor::of(indptr);
   // Strided: gaps behind every head and token, and a base address that is only an element's
   // multiple; GPUs take rows at multiples of 16 bytes.
-  const std::int64_t gap = case_.strided_rows ? gap_elements : 0,
-                     offset = !case_.strided_rows ? 0 : test_gpu() != nullptr ? gap_elements : 1;
+  const std::int64_t gap = case_.strided_rows ? gap_elements : 0, offset = !case_.strided_rows ? 0
+                                                                           : test_gpu() != nullptr
+                                                                               ? gap_elements
+                                                                               : 1;
   const auto rows = [&](HostTensor& memory, DType dtype, std::int64_t dims) {
     const std::int64_t head = dims + gap, token = head * o.num_qo_heads + gap;
     memory = HostTensor(dtype, {tokens_ * token + offset});
-    TensorView view = TensorView::contiguous(memory.view().as<char>() + offset * size_of(dtype),
-                                             dtype, {tokens_, o.num_qo_heads, dims},
-                                             memory.view().device);
+    TensorView view =
+        TensorView::contiguous(memory.view().as<char>() + offset * size_of(dtype), dtype,
+                               {tokens_, o.num_qo_heads, dims}, memory.view().device);
     view.strides[0] = token;
     view.strides[1] = head;
     return view;

@@ -218,8 +218,14 @@ struct Checks {
     first.push_back(tokens);
     const Buffer requests(request), slots(slot), table(page), indptr(first);
     kv_cache::AppendLaunch p;
-    p.tables = {{requests.as<i32>()}, {slots.as<i32>()}, {indptr.as<i32>()}, {table.as<i32>()},
-                tokens,               tokens,            pages,              page_size};
+    p.tables = {{requests.as<i32>()},
+                {slots.as<i32>()},
+                {indptr.as<i32>()},
+                {table.as<i32>()},
+                tokens,
+                tokens,
+                pages,
+                page_size};
     const i64 row = heads * dims;
     for (int s = 0; s < 2; ++s) {
       p.side[s] = {static_cast<const char*>(s == 0 ? k.at() : v.at()),

@@ -67,7 +67,8 @@ struct Bench {
            static_cast<double>(tokens) * 5120 * 4, p);
     std::vector<i32> zeros(2 * tokens), positions_of_one, table;  // one request
     const i32 pages = 2 * tokens / 16;
-    for (i32 page = 0; page < pages; ++page) table.push_back(static_cast<i32>(page * i64{4099} % pages));
+    for (i32 page = 0; page < pages; ++page)
+      table.push_back(static_cast<i32>(page * i64{4099} % pages));
     for (i32 t = 0; t < 2 * tokens; ++t) positions_of_one.push_back(t);
     const Buffer requests(zeros), places(positions_of_one), indices(table);
     const Buffer indptr(std::vector<i32>{0, pages});
@@ -83,9 +84,14 @@ struct Bench {
                         8,
                         256};
     }
-    append.tables = {{requests.as<i32>()}, {places.as<i32>()}, {indptr.as<i32>()},
-                     {indices.as<i32>()},  1,                  pages,
-                     pages,                16};
+    append.tables = {{requests.as<i32>()},
+                     {places.as<i32>()},
+                     {indptr.as<i32>()},
+                     {indices.as<i32>()},
+                     1,
+                     pages,
+                     pages,
+                     16};
     append.tokens = 2 * tokens;
     report("append 8 heads of 128, page 16", "append_tokens", 2 * tokens,
            static_cast<double>(2 * tokens) * 2048 * 2 * 2, append);
