@@ -45,7 +45,7 @@ def test_work_is_on_the_current_stream() -> None:
 
 def test_mixed_devices_are_named() -> None:
     x, w = torch.randn(3, 64, device="cuda"), torch.ones(64)
-    with pytest.raises(ValueError, match="'weight' is on cpu.*cuda:0.*'input'"):
+    with pytest.raises(ValueError, match=r"'weight' is on cpu.*cuda:0.*'input'"):
         wavefire.rmsnorm(x, w)
 
 

@@ -20,7 +20,7 @@ class Decode {
  public:
   explicit Decode(std::mt19937& random)
       : random_(random),
-        q_(random_tensor(DType::bf16, {batch, kv_heads* group, head_dim}, Layout::packed, random)),
+        q_(random_tensor(DType::bf16, {batch, kv_heads * group, head_dim}, Layout::packed, random)),
         k_(random_tensor(DType::bf16, {pool, page_size, kv_heads, head_dim}, Layout::packed,
                          random)),
         v_(random_tensor(DType::bf16, {pool, page_size, kv_heads, head_dim}, Layout::packed,
@@ -33,7 +33,8 @@ class Decode {
     std::iota(pages.begin(), pages.end(), 0);
     std::shuffle(pages.begin(), pages.end(), random_);
     for (int length : lengths) {
-      indptr.push_back(indptr.back() + static_cast<std::int32_t>((length + page_size - 1) / page_size));
+      indptr.push_back(indptr.back() +
+                       static_cast<std::int32_t>((length + page_size - 1) / page_size));
       last.push_back(static_cast<std::int32_t>((length - 1) % page_size + 1));
       qo.push_back(qo.back() + 1);
     }
@@ -78,7 +79,8 @@ class Decode {
 };
 
 /// What the tests' tensors say of a capture: nothing may wait meanwhile.
-device::Graph capture(Decode& decode, const BatchAttention& attention, const device::Stream& stream) {
+device::Graph capture(Decode& decode, const BatchAttention& attention,
+                      const device::Stream& stream) {
   const StreamScope scope(test_device(), stream.handle());
   return device::Graph::capture(stream, [&] { decode.run(attention); });
 }
