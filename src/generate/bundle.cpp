@@ -49,6 +49,7 @@ std::optional<Entry> Bundle::load(const std::string& id) const {
 
 std::vector<std::string> Bundle::ids() const {
   std::vector<std::string> ids;
+  ids.reserve(places_.size());
   for (const auto& [id, place] : places_) ids.push_back(id);
   return ids;
 }

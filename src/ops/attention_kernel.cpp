@@ -40,7 +40,8 @@ AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o,
                            std::int64_t packed_rows) {
   const auto architecture = generate::architecture_of_gpu(place.gpu->properties().architecture);
   const tune::GpuAttentionLimits limits = tune::gpu_attention_limits(architecture);
-  if (o.q_dtype != DType::bf16 && !(o.q_dtype == DType::f16 && limits.float16)) {
+  const bool takes_dtype = o.q_dtype == DType::bf16 || (o.q_dtype == DType::f16 && limits.float16);
+  if (!takes_dtype) {
     fail_option(place, "q_dtype", name_of(o.q_dtype),
                 limits.float16 ? "float16 and bfloat16" : "bfloat16");
   }

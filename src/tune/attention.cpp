@@ -44,7 +44,8 @@ std::optional<attention::Config> gpu_attention(generate::Architecture architectu
                                                int head_dim, std::int64_t packed_rows) {
   const GpuAttentionLimits limits = gpu_attention_limits(architecture);
   if (head_dim > limits.head_dim) return std::nullopt;
-  if (operand != DType::bf16 && !(operand == DType::f16 && limits.float16)) return std::nullopt;
+  const bool takes_operand = operand == DType::bf16 || (operand == DType::f16 && limits.float16);
+  if (!takes_operand) return std::nullopt;
   if (architecture == generate::Architecture::gfx942) return cdna_config(operand);
   for (const attention::TilePolicy& few : attention::few_rows_policies) {
     if (few.head_dim < head_dim) continue;

@@ -26,7 +26,13 @@ class Decode {
         v_(random_tensor(DType::bf16, {pool, page_size, kv_heads, head_dim}, Layout::packed,
                          random)),
         out_(DType::bf16, {batch, kv_heads * group, head_dim}),
-        lse_(DType::f32, {batch, kv_heads * group}) {}
+        lse_(DType::f32, {batch, kv_heads * group}) {
+    tensors_.q = q_.view();
+    tensors_.k = k_.view();
+    tensors_.v = v_.view();
+    tensors_.out = out_.view();
+    tensors_.lse = lse_.view();
+  }
 
   void plan(BatchAttention& attention, const std::vector<int>& lengths, bool graph) {
     std::vector<std::int32_t> pages(pool), indptr{0}, last, qo{0};
@@ -55,15 +61,7 @@ class Decode {
     attention.plan(o, tables_[3].view(),
                    {tables_[0].view(), tables_[1].view(), tables_[2].view(), page_size});
   }
-  void run(const BatchAttention& attention) {
-    AttentionTensors t;
-    t.q = q_.view();
-    t.k = k_.view();
-    t.v = v_.view();
-    t.out = out_.view();
-    t.lse = lse_.view();
-    attention.run(t);
-  }
+  void run(const BatchAttention& attention) const { attention.run(tensors_); }
   std::vector<unsigned char> take_result() {
     std::vector<unsigned char> bytes(out_.bytes().begin(), out_.bytes().end());
     bytes.insert(bytes.end(), lse_.bytes().begin(), lse_.bytes().end());
@@ -75,10 +73,10 @@ class Decode {
  private:
   std::mt19937& random_;
   HostTensor q_, k_, v_, out_, lse_;
+  AttentionTensors tensors_;
   std::array<HostTensor, 4> tables_;
 };
 
-/// What the tests' tensors say of a capture: nothing may wait meanwhile.
 device::Graph capture(Decode& decode, const BatchAttention& attention,
                       const device::Stream& stream) {
   const StreamScope scope(test_device(), stream.handle());

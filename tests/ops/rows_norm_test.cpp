@@ -223,6 +223,29 @@ TEST(Norm, NanStaysInItsRow) {
   }
 }
 
+TEST(Norm, TensorsOfTwoDevicesAreNamed) {
+  HostTensor x(DType::bf16, {4, 8}), w(DType::f32, {8}), out(DType::bf16, {4, 8});
+  const auto elsewhere = [](TensorView view) {
+    view.device = {DeviceType::cuda, 7};
+    return view;
+  };
+  const auto run = [](const TensorView& a, const TensorView& b, const TensorView& c) {
+    rms_norm(a, b, c);
+  };
+  expect_rejected("weight", [&] { run(x.view(), elsewhere(w.view()), out.view()); });
+  expect_rejected("weight", [&] { run(elsewhere(x.view()), w.view(), elsewhere(out.view())); });
+  expect_rejected("out", [&] { run(x.view(), w.view(), elsewhere(out.view())); });
+  try {
+    run(x.view(), elsewhere(w.view()), out.view());
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("on cuda:7"), std::string::npos) << text;
+    EXPECT_NE(text.find(", where 'input' is"), std::string::npos) << text;
+  }
+  // All of them on a device that is not there: a driver's error or a number out of range.
+  EXPECT_THROW(run(elsewhere(x.view()), elsewhere(w.view()), elsewhere(out.view())), Error);
+}
+
 TEST(Norm, BadInputIsNamedAndNothingIsWritten) {
   HostTensor x(DType::bf16, {4, 8}), w(DType::f32, {8}), out(DType::bf16, {4, 8});
   out.fill(-7);
