@@ -43,6 +43,7 @@ class GuardedMemory {
   }
   ~GuardedMemory() {
     if (base_ == nullptr) return;
+    wait_for_device_at_end();
     registration_ = {};
     munmap(base_, size_);
   }

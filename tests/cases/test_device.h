@@ -4,7 +4,9 @@
 // So tests make tensors and look at them as on the CPU, and memory keeps its guard page.
 #pragma once
 
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 
 #include "device/devices.h"
@@ -32,6 +34,15 @@ inline Device test_device() {
 /// Until results are there. Throws what went wrong in a kernel.
 inline void wait_for_device() {
   if (device::Gpu* gpu = test_gpu()) device::Stream(*gpu, nullptr).synchronize();
+}
+
+/// The same where memory is given up: what goes wrong is printed.
+inline void wait_for_device_at_end() noexcept {
+  try {
+    wait_for_device();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
 }
 
 }  // namespace wavefire::cases
