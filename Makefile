@@ -58,6 +58,11 @@ test-all: build  ## Run every test, with the full case tables
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
 	@$(PYTEST) -m "" $(ARGS)
 
+.PHONY: gpu-test
+gpu-test: build  ## Run the case tables on this machine's GPU: C++, then Python
+	@ctest --test-dir $(BUILD) -L gpu --output-on-failure --no-tests=error
+	@$(PYTEST) tests/gpu_python $(ARGS)
+
 .PHONY: asan ubsan tsan
 asan ubsan tsan: setup  ## Run the fast C++ tests under a sanitizer
 	@cmake --preset $@ --log-level=WARNING >/dev/null

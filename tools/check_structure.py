@@ -61,7 +61,8 @@ MAY_INCLUDE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("src/generate/*", ("src/core/*", "src/device/**", "kernels/*/config.h", *PLAIN, *PUBLIC)),
     ("src/plan/*", ("src/core/*", "kernels/plan/*", "kernels/tile/target.h", *PLAIN, *PUBLIC)),
     # The tables of compiled kernels are what tune chooses from.
-    ("src/tune/*", ("src/core/*", "src/device/*/*_kernels.h", *PLAIN, *PUBLIC)),
+    ("src/tune/*", ("src/core/*", "src/device/*/*_kernels.h", "src/generate/spec.h",
+                    "kernels/*/*/policy.h", "kernels/attention/config.h", *PLAIN, *PUBLIC)),
     ("src/kv/*", ("src/core/*", *PLAIN, *PUBLIC)),
     ("src/ops/*", ("src/core/*", "src/device/**", "src/generate/*", "src/kv/*", "src/plan/*",
                    "src/tune/*", "kernels/math/philox.h", *PLAIN, *PUBLIC)),

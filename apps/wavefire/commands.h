@@ -20,6 +20,7 @@ int doctor(Arguments arguments);
 int kernels(Arguments arguments);
 int cache(Arguments arguments);
 int compile(Arguments arguments);
+int bundle(Arguments arguments);
 
 /// "12.3 KiB"
 std::string bytes_text(double bytes);

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "commands.h"
+#include "generate/bundle.h"
 #include "generate/cache.h"
 #include "generate/compiler.h"
 #include "generate/headers.h"
@@ -38,6 +39,8 @@ void print_compilers() {
 void print_cache() {
   std::puts("\nkernels");
   std::printf("  headers            %s\n", generate::headers_hash().substr(0, 16).c_str());
+  std::printf("  built in           %zu in %s\n", generate::built_in().ids().size(),
+              generate::built_in().path().c_str());
   std::printf("  compiling          %s\n", config().jit.c_str());
   try {
     const generate::Cache cache(config().cache_dir);

@@ -17,6 +17,8 @@ namespace {
 
 generate::Cache open_cache() { return generate::Cache(config().cache_dir); }
 
+constexpr std::array origins = {"built in", "in the cache", "compiled"};
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 void expect_one(Arguments arguments, const char* usage) {
@@ -98,8 +100,7 @@ int compile(Arguments arguments) {
   if (isatty(STDERR_FILENO) != 0) set_compile_observer(show_progress);
   const auto kernel = generate::provide(spec);
   std::printf("%s: %s, %zu bytes\n", name_of(spec).c_str(),
-              kernel->origin == generate::Origin::cached ? "in the cache" : "compiled",
-              kernel->object.size());
+              origins[static_cast<std::size_t>(kernel->origin)], kernel->object.size());
   return 0;
 }
 

@@ -18,6 +18,7 @@ constexpr const char* help =
   compile SPEC              compile a kernel into the cache, unless it is there
       --variant FILE          with the user's source that the kernel is made of
       --source                print its source instead
+  bundle LIST FILE ARCH...  compile the kernels of a list, for each architecture, into a bundle
   cache list                entries with their keys
   cache size                their number and bytes
   cache clear               remove all
@@ -35,6 +36,7 @@ int run(Arguments arguments) {
   if (command == "kernels") return kernels(rest);
   if (command == "cache") return cache(rest);
   if (command == "compile") return compile(rest);
+  if (command == "bundle") return bundle(rest);
   if (command == "version" || command == "--version") return std::puts(version()) < 0 ? 1 : 0;
   if (command == "help" || command == "--help" || command == "-h") {
     return std::fputs(help, stdout) < 0 ? 1 : 0;

@@ -44,6 +44,11 @@ struct AttentionOptions {
       0;  // > 0: cut KV ranges at multiples of it, so that results do not depend on the batch
   bool allow_split = true;  // false: never split a KV range, whatever fixed_split_kv is
   int workers = 0;          // 0: as many as the device has
+  Device device{};          // of the tensors of a run
+  /// On a GPU, > 0: runs may be captured in a graph that is replayed after later plans. The first
+  /// plan then fixes the launches and, by its batch size and query lengths, the capacity; page
+  /// tables may have up to so many entries.
+  std::int64_t graph_pages = 0;
 };
 
 /// A page table in CSR form. Request b owns indices[indptr[b] .. indptr[b + 1]); the last of its
@@ -86,6 +91,11 @@ struct AttentionTensors {
 
 /// Plans once for a batch and runs many times, for instance once a layer. run() may be called by
 /// several threads at the same time, plan() by one while nobody runs.
+///
+/// On a GPU plan() and run() put their work on the current stream (device.h) and wait for nothing,
+/// but that index arrays on the GPU are copied to the host first: pass them on the host where that
+/// matters. All work of one object must be in order: one stream, or streams that wait for each
+/// other.
 class BatchAttention {
  public:
   BatchAttention();
@@ -93,7 +103,8 @@ class BatchAttention {
   BatchAttention(BatchAttention&&) noexcept;
   BatchAttention& operator=(BatchAttention&&) noexcept;
 
-  /// `qo_indptr`: i32 [batch + 1], non-decreasing, first entry 0. Throws `Error` and keeps the
+  /// `qo_indptr`: i32 [batch + 1], non-decreasing, first entry 0. Arrays are on the host or on
+  /// `options.device`. Throws `Error` and keeps the
   /// previous plan when an argument is not acceptable.
   void plan(const AttentionOptions& options, const TensorView& qo_indptr, const PageTable& pages,
             const CustomMask& mask = {});

@@ -37,4 +37,24 @@ DeviceInfo use_device(std::string_view name);
 /// What `use_device` chose last.
 DeviceInfo current_device();
 
+/// Until the end of the scope, this thread's operations on tensors of `device` are put on `stream`
+/// (a cudaStream_t or hipStream_t of that device; null: its default stream). Scopes nest; without
+/// one it is the default stream. The stream must outlive the scope; nothing waits for its work.
+class StreamScope {
+ public:
+  StreamScope(Device device, void* stream);
+  ~StreamScope();
+  StreamScope(const StreamScope&) = delete;
+  StreamScope& operator=(const StreamScope&) = delete;
+
+ private:
+  friend void* current_stream(Device device);
+  Device device_;
+  void* stream_;
+  const StreamScope* outer_;
+};
+
+/// The stream of this thread for `device`.
+void* current_stream(Device device);
+
 }  // namespace wavefire

@@ -9,7 +9,8 @@ namespace wavefire {
 /// batch_indices[i] (i32; -1: padding, skipped) at position positions[i] (i32): page
 /// indices[indptr[b] + position / page_size], slot position % page_size. k_cache and v_cache are as
 /// AttentionTensors::k for `layout`, of the dtype of key and value (any). Everything is checked
-/// before the first byte is written. Of two tokens for the same slot either may win.
+/// before the first byte is written; what index arrays on a GPU hold is not: there a token without
+/// a page is skipped. Of two tokens for the same slot either may win.
 void append_paged_kv_cache(const TensorView& key, const TensorView& value,
                            const TensorView& batch_indices, const TensorView& positions,
                            const TensorView& k_cache, const TensorView& v_cache,

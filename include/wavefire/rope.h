@@ -13,7 +13,7 @@ struct RopeOptions {
 
 /// q, q_out [tokens, q_heads, head_dim]; k, k_out [tokens, k_heads, head_dim]; outputs may be the
 /// inputs; k may be absent. positions i32 or i64 [tokens], 0 to 2^24 - 1 (less for frequencies
-/// above 1).
+/// above 1); what they hold on a GPU is not checked but clamped.
 void apply_rope(const TensorView& q, const TensorView& k, const TensorView& positions,
                 const TensorView& q_out, const TensorView& k_out, const RopeOptions& options);
 

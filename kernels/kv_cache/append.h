@@ -6,10 +6,26 @@
 
 WF_NAMESPACE_BEGIN(kv_cache)
 
+struct Place {
+  i64 page = -1;  // less than 0: nowhere
+  i64 slot = 0;
+};
+
+WF_DEVICE Place place_of(const Tables& t, i64 token) {
+  const auto at = [](const Ints& ints, i64 i) { return i64{ints.data[i * ints.stride]}; };
+  const i64 request = at(t.batch_indices, token), position = at(t.positions, token);
+  if (request < 0 || request >= t.requests || position < 0) return {};
+  const i64 entry = at(t.indptr, request) + position / t.page_size;
+  if (entry >= at(t.indptr, request + 1) || entry < 0 || entry >= t.entries) return {};
+  const i64 page = at(t.indices, entry);
+  if (page >= t.pages) return {};
+  return {page, position % t.page_size};
+}
+
 template <class Rows>
 WF_DEVICE void append_tokens(const AppendParams& p, i64 begin, i64 end) {
   for (i64 token = begin; token < end; ++token) {
-    const Place place = p.places[token];
+    const Place place = place_of(p.tables, token);
     if (place.page < 0) continue;
     for (const Side& side : p.side) {
       const char* from = side.rows + token * side.row_token;

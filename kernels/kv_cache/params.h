@@ -5,10 +5,23 @@
 
 namespace wavefire::kv_cache {
 
-/// Where a token goes.
-struct Place {
-  i64 page = -1;  // less than 0: nowhere
-  i64 slot = 0;
+/// A view of int32 values.
+struct Ints {
+  const i32* data = nullptr;
+  i64 stride = 1;
+};
+
+/// Where tokens go: token i to position positions[i] of request batch_indices[i]. Those that the
+/// tables give no place (no such request, position, page) are skipped.
+struct Tables {
+  Ints batch_indices;  // [tokens]; less than 0: padding
+  Ints positions;      // [tokens]
+  Ints indptr;         // [requests + 1]
+  Ints indices;        // [entries]
+  i64 requests = 0;
+  i64 entries = 0;
+  i64 pages = 0;  // of the cache
+  i32 page_size = 1;
 };
 
 /// Keys or values: rows of `heads` heads, and the pages that they are copied to.
@@ -23,8 +36,8 @@ struct Side {
 
 struct AppendParams {
   Side side[2];
-  const Place* places = nullptr;  // [tokens]
-  bool stream = false;            // more than the caches hold
+  Tables tables;
+  bool stream = false;  // more than the caches hold
 };
 
 /// What a GPU kernel is given.

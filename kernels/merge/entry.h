@@ -12,7 +12,8 @@ struct Entry {
   static constexpr int threads = Teams::threads;
 
   WF_DEVICE static bool is_aligned(const Launch& p) {
-    const i64 bytes = p.first.v_stride | p.v_row[0] | p.v_row[1] | p.out_row[0] | p.out_row[1];
+    const i64 bytes = p.first.v_stride | p.v_stride_row[0] | p.v_stride_row[1] | p.v_row[0] |
+                      p.v_row[1] | p.out_row[0] | p.out_row[1];
     return (reinterpret_cast<u64>(p.first.v) | reinterpret_cast<u64>(p.out) |
             static_cast<u64>(bytes)) %
                    16 ==
@@ -27,6 +28,9 @@ struct Entry {
         States states = p.first;
         states.v += token * p.v_row[0] + head * p.v_row[1];
         states.s += token * p.s_row[0] + head * p.s_row[1];
+        states.v_stride += token * p.v_stride_row[0] + head * p.v_stride_row[1];
+        states.s_stride += token * p.s_stride_row[0] + head * p.s_stride_row[1];
+        if (p.mask != nullptr && p.mask[token * p.mask_stride] == 0) states.count = 1;
         char* out = p.out + token * p.out_row[0] + head * p.out_row[1];
         const float lse = merge_row<Rows, dtype, out_dtype>(states, p.dim, out);
         if (p.lse == nullptr || Rows::lane() != 0) return;

@@ -23,7 +23,11 @@ struct RowTypes {
 
 /// What a GPU kernel is given: states of many (token, head). Row r is (r / heads, r % heads).
 struct Launch {
-  States first;       // of row 0
+  States first;              // of row 0
+  i64 v_stride_row[2] = {};  // by which v_stride and s_stride grow from token to token and head to
+  i64 s_stride_row[2] = {};  // head
+  const u8* mask = nullptr;  // [tokens]: 0 where only the first state counts; nullptr: all count
+  i64 mask_stride = 0;
   i64 v_row[2] = {};  // bytes from token to token and head to head
   i64 s_row[2] = {};  // elements
   char* out = nullptr;

@@ -19,9 +19,12 @@ struct Heads {
 struct Params {
   Heads group[2];
   i32 head_dim = 0;
-  i32 rotary_dim = 0;              // even; the dims behind it are copied
-  bool interleaved = false;        // pairs (2i, 2i + 1) instead of (i, i + rotary_dim / 2)
-  const i64* positions = nullptr;  // [tokens]
+  i32 rotary_dim = 0;               // even; the dims behind it are copied
+  bool interleaved = false;         // pairs (2i, 2i + 1) instead of (i, i + rotary_dim / 2)
+  const void* positions = nullptr;  // [tokens], i32 or i64; those outside of the limit are clamped
+  i64 position_stride = 1;
+  i64 position_limit = i64{1} << 62;
+  DType position_dtype = DType::i64;
   // [rotary_dim / 2] radians a position, as a float32 and what that leaves of it; nullptr: use the
   // cache.
   const float* frequency = nullptr;

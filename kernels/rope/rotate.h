@@ -122,12 +122,19 @@ WF_DEVICE void rotate_heads(const Params& p, const Angles& angles, const Heads& 
   }
 }
 
+WF_DEVICE i64 position_of(const Params& p, i64 token) {
+  const i64 at = token * p.position_stride;
+  const i64 position = p.position_dtype == DType::i64 ? static_cast<const i64*>(p.positions)[at]
+                                                      : static_cast<const i32*>(p.positions)[at];
+  return tile::max(tile::min(position, p.position_limit - 1), i64{0});
+}
+
 /// `angles` is memory that the team shares.
 template <class Rows>
 WF_DEVICE void rotate_tokens(const Params& p, i64 begin, i64 end, Angles& angles) {
   for (i64 token = begin; token < end; ++token) {
     Rows::sync();  // the angles before have been used
-    angles_of<Rows>(p, p.positions[token], angles);
+    angles_of<Rows>(p, position_of(p, token), angles);
     Rows::sync();
     for (const Heads& group : p.group) {
       tile::with_output_dtype(

@@ -9,6 +9,7 @@ import numpy as np
 from ._errors import message, number, shown
 from ._library import Handle, function
 from ._tensors import (
+    device_and_stream,
     dtype_codes,
     dtype_name,
     empty,
@@ -28,7 +29,7 @@ _plan = function(
     "page_size", "custom_mask", "mask_indptr", "num_qo_heads", "num_kv_heads", "head_dim_qk",
     "head_dim_vo", "q_data_type", "kv_data_type", "o_data_type", "kv_layout", "causal",
     "window_left", "sm_scale", "logits_soft_cap", "pos_encoding_mode", "rope_scale", "rope_theta",
-    "fixed_split_size", "disable_split_kv",
+    "fixed_split_size", "disable_split_kv", "device", "device", "device", "paged_kv_indices_buf",
 )  # fmt: skip
 _run = function(
     "attention_run", "plan", "q", "k", "v", "out", "lse", "q_scale", "k_scale", "v_scale",
@@ -133,7 +134,11 @@ class Batch(Handle):
         o_dtype: object = None,
         fixed_split_kv: int = 0,
         allow_split: bool = True,
+        device: object = "cpu",
+        graph_pages: int = 0,
     ) -> None:
+        """`graph_pages`: room for page indices, where runs may be captured in CUDA graphs; 0:
+        they are not."""
         kv_dtype = q_dtype if kv_dtype is None else kv_dtype
         o_dtype = q_dtype if o_dtype is None else o_dtype
         head_dim_vo = head_dim_qk if head_dim_vo is None else head_dim_vo
@@ -169,6 +174,8 @@ class Batch(Handle):
             number(operation, "rope_theta", rope_theta, 1e4),
             fixed_split_kv,
             allow_split,
+            *device_and_stream(device),
+            graph_pages,
         )
         self.q_dtype, self.o_dtype = dtypes["q_data_type"], dtypes["o_data_type"]
         self.num_qo_heads, self.head_dim_vo = num_qo_heads, head_dim_vo
@@ -284,6 +291,7 @@ def single(
         q_dtype=q.dtype,
         kv_dtype=k.dtype,
         o_dtype=o_dtype,
+        device=getattr(q, "device", "cpu"),
         **options,
     )
     return batch.run(

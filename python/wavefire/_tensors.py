@@ -79,6 +79,18 @@ def require_tensor(operation: str, argument: str, x: Any, *ranks: int) -> None:
         raise ValueError(message(operation, argument, f"of shape {tuple(x.shape)}", accepted))
 
 
+def device_and_stream(device: object) -> tuple[int, int, int]:
+    """DLPack's type and the index of a PyTorch device, and its current stream; of others the
+    CPU's.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(device, torch.device) or device.type != "cuda":
+        return 1, 0, 0
+    index = torch.cuda.current_device() if device.index is None else device.index
+    kind = 10 if torch.version.hip else 2
+    return kind, index, torch.cuda.current_stream(device).cuda_stream
+
+
 def empty(like: Any, shape: tuple[int, ...], dtype: object = None) -> Any:
     """An uninitialised tensor of the framework and device of `like`; NumPy's for JAX."""
     if is_torch(like):

@@ -82,6 +82,11 @@ class AttentionWrapper:
         here = "cpu" if torch is None else torch.device("cpu")
         return getattr(self._float_workspace_buffer, "device", here)
 
+    def _placement(self) -> dict[str, Any]:
+        """Where a plan's runs go and, in graph mode, the room for page indices on a GPU."""
+        pages = getattr(self, "_paged_kv_indices_buf", None) if self._use_cuda_graph else None
+        return {"device": self.device, "graph_pages": 0 if pages is None else len(pages)}
+
     def reset_workspace_buffer(
         self, float_workspace_buffer: Any, int_workspace_buffer: Any
     ) -> None:

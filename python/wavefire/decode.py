@@ -161,6 +161,7 @@ class BatchDecodeWithPagedKVCacheWrapper(AttentionWrapper):
             head_dim_qk=head_dim, hnd=self._hnd, causal=q_len_per_req > 1, q_dtype=q_data_type,
             kv_dtype=kv_data_type, o_dtype=o_data_type, allow_split=not disable_split_kv,
             fixed_split_kv=split_tokens(self._operation, fixed_split_size, page_size), **parameters,
+            **self._placement(),
         )  # fmt: skip
         self._store_tables(stored)
         self._batch_size = batch_size

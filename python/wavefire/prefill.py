@@ -140,7 +140,7 @@ class _BatchPrefillWrapper(AttentionWrapper):
             num_kv_heads=heads[1], head_dim_qk=heads[2], head_dim_vo=heads[3],
             q_dtype=parameters["q_data_type"], kv_dtype=parameters["kv_data_type"],
             o_dtype=parameters["o_data_type"], allow_split=not split[1],
-            fixed_split_kv=split_tokens(self._operation, split[0], split_unit),
+            fixed_split_kv=split_tokens(self._operation, split[0], split_unit), **self._placement(),
         )  # fmt: skip
         self._remember(
             {

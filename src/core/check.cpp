@@ -65,6 +65,14 @@ const TensorRule& TensorRule::on_cpu() const {
   return *this;
 }
 
+const TensorRule& TensorRule::on(Device accepted) const {
+  if (view.device != accepted) {
+    fail_argument(operation, argument, join("on ", to_string(view.device)),
+                  join("a tensor on ", to_string(accepted), ", the plan's device"));
+  }
+  return *this;
+}
+
 const TensorRule& TensorRule::dtype(DType accepted) const { return one_of({accepted}); }
 
 const TensorRule& TensorRule::one_of(std::initializer_list<DType> accepted) const {

@@ -1,5 +1,7 @@
 #include "device/devices.h"
 
+#include <array>
+#include <atomic>
 #include <charconv>
 #include <map>
 #include <mutex>
@@ -119,6 +121,20 @@ Gpu& open_gpu(std::string_view name) {
   std::unique_ptr<Gpu>& gpu = opened().gpus[id];
   if (!gpu) gpu = std::make_unique<Gpu>(driver, ordinal, id);
   return *gpu;
+}
+
+Gpu& gpu_of(Device device) {
+  constexpr std::size_t most = 64;  // devices of a kind that are found without a lock
+  static std::array<std::array<std::atomic<Gpu*>, most>, 2> known;
+  const bool is_cuda = device.type == DeviceType::cuda;
+  const auto index = static_cast<std::size_t>(device.index);
+  std::atomic<Gpu*>* slot = index < most ? &known[is_cuda ? 0 : 1][index] : nullptr;
+  if (slot != nullptr) {
+    if (Gpu* gpu = slot->load(std::memory_order_acquire)) return *gpu;
+  }
+  Gpu& gpu = open_gpu((is_cuda ? "cuda:" : "hip:") + std::to_string(device.index));
+  if (slot != nullptr) slot->store(&gpu, std::memory_order_release);
+  return gpu;
 }
 
 }  // namespace wavefire::device

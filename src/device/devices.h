@@ -16,4 +16,8 @@ Driver& driver_of(std::string_view kind);
 /// Throws as `use_device` does; invalid_argument for "cpu", too.
 Gpu& open_gpu(std::string_view name);
 
+/// The GPU that tensors of `device` (not the CPU) are on. Opened at the first call; from then on no
+/// lock is taken and nothing allocated.
+Gpu& gpu_of(Device device);
+
 }  // namespace wavefire::device

@@ -51,4 +51,13 @@ void fail_missing_symbols(const LibraryName& name, const Library& library,
                                             ") lacks ", names, "; ", name.remedy));
 }
 
+std::string own_folder() {
+  static constexpr char inside = 0;
+  Dl_info info{};
+  if (dladdr(&inside, &info) == 0 || info.dli_fname == nullptr) return {};
+  const std::string path = info.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+}
+
 }  // namespace wavefire::device

@@ -102,4 +102,7 @@ Table load_table(const LibraryName& name, const Library& library,
   return table;
 }
 
+/// The folder that this very library was loaded from, with a slash.
+std::string own_folder();
+
 }  // namespace wavefire::device

@@ -48,7 +48,8 @@ AttentionOptions read_options(std::int64_t num_qo_heads, std::int64_t num_kv_hea
   return o;
 }
 
-/// kv_indices absent: ragged keys, kv_indptr counts rows.
+/// kv_indices absent: ragged keys, kv_indptr counts rows. `device_type` is DLPack's; `stream` that
+/// of the framework, since there may be no tensor of the device that tells it.
 void attention_plan(std::int64_t handle, Tensor qo_indptr, Tensor kv_indptr, MaybeTensor kv_indices,
                     MaybeTensor kv_last_page_len, std::int64_t page_size, MaybeTensor mask,
                     MaybeTensor mask_indptr, std::int64_t num_qo_heads, std::int64_t num_kv_heads,
@@ -56,12 +57,17 @@ void attention_plan(std::int64_t handle, Tensor qo_indptr, Tensor kv_indptr, May
                     std::int64_t kv_dtype, std::int64_t o_dtype, bool hnd, bool causal,
                     std::int64_t window_left, const Optional<double>& sm_scale, double soft_cap,
                     std::int64_t position_mode, double rope_scale, double rope_theta,
-                    std::int64_t fixed_split_kv, bool allow_split) {
+                    std::int64_t fixed_split_kv, bool allow_split, std::int64_t device_type,
+                    std::int64_t device_index, std::int64_t stream, std::int64_t graph_pages) {
   guarded([&] {
-    const AttentionOptions options =
+    AttentionOptions options =
         read_options(num_qo_heads, num_kv_heads, head_dim_qk, head_dim_vo, q_dtype, kv_dtype,
                      o_dtype, hnd, causal, window_left, sm_scale, soft_cap, position_mode,
                      rope_scale, rope_theta, fixed_split_kv, allow_split);
+    options.device = device_of(
+        {static_cast<DLDeviceType>(device_type), to_int("attention.plan", "device", device_index)});
+    options.graph_pages = graph_pages;
+    const StreamScope scope(options.device, reinterpret_cast<void*>(stream));
     const CustomMask custom{view_of(mask), view_of(mask_indptr)};
     if (kv_indices.has_value()) {
       const PageTable pages{view_of(kv_indptr), view_of(kv_indices), view_of(kv_last_page_len),
@@ -77,7 +83,7 @@ void attention_run(std::int64_t handle, Tensor q, Tensor k, Tensor v, Tensor out
                    double q_scale, double k_scale, double v_scale, MaybeTensor q_head_scale,
                    MaybeTensor k_head_scale, MaybeTensor v_head_scale, MaybeTensor sinks,
                    MaybeTensor alibi_slopes) {
-  guarded([&] {
+  guarded_on(q, [&] {
     AttentionTensors t;
     t.q = view_of(q);
     t.k = view_of(k);
@@ -101,14 +107,14 @@ std::int64_t attention_workspace_bytes(std::int64_t handle) {
 }
 
 void merge(Tensor v_a, Tensor s_a, Tensor v_b, Tensor s_b, Tensor v, Tensor s, MaybeTensor mask) {
-  guarded([&] {
+  guarded_on(v_a, [&] {
     merge_state(view_of(v_a), view_of(s_a), view_of(v_b), view_of(s_b), view_of(v), view_of(s),
                 view_of(mask));
   });
 }
 
 void merge_all(Tensor v, Tensor s, Tensor v_out, Tensor s_out) {
-  guarded([&] { merge_states(view_of(v), view_of(s), view_of(v_out), view_of(s_out)); });
+  guarded_on(v, [&] { merge_states(view_of(v), view_of(s), view_of(v_out), view_of(s_out)); });
 }
 
 }  // namespace

@@ -11,34 +11,35 @@ namespace wavefire::bindings {
 namespace {
 
 void rms_norm_(Tensor x, Tensor weight, Tensor out, double eps, double weight_bias) {
-  guarded([&] {
+  guarded_on(x, [&] {
     rms_norm(view_of(x), view_of(weight), view_of(out),
              {static_cast<float>(eps), static_cast<float>(weight_bias)});
   });
 }
 
 void fused_add_rms_norm_(Tensor x, Tensor residual, Tensor weight, double eps, double weight_bias) {
-  guarded([&] {
+  guarded_on(x, [&] {
     fused_add_rms_norm(view_of(x), view_of(residual), view_of(weight),
                        {static_cast<float>(eps), static_cast<float>(weight_bias)});
   });
 }
 
 void layer_norm_(Tensor x, Tensor weight, MaybeTensor bias, Tensor out, double eps) {
-  guarded([&] {
+  guarded_on(x, [&] {
     layer_norm(view_of(x), view_of(weight), view_of(bias), view_of(out), static_cast<float>(eps));
   });
 }
 
 void gated_activation_(std::int64_t kind, Tensor x, Tensor out) {
-  guarded([&] { gated_activation(static_cast<GatedActivation>(kind), view_of(x), view_of(out)); });
+  guarded_on(
+      x, [&] { gated_activation(static_cast<GatedActivation>(kind), view_of(x), view_of(out)); });
 }
 
 /// `cos_sin` absent: angles from the frequencies.
 void apply_rope_(Tensor q, MaybeTensor k, Tensor positions, MaybeTensor cos_sin, Tensor q_out,
                  MaybeTensor k_out, std::int64_t rotary_dim, bool interleaved, double scale,
                  double theta, double low, double high, double old_context) {
-  guarded([&] {
+  guarded_on(q, [&] {
     RopeOptions o;
     o.rotary_dim = to_int("apply_rope", "rotary_dim", rotary_dim);
     o.interleaved = interleaved;
@@ -60,7 +61,7 @@ void rope_positions_(Tensor indptr, Tensor offsets, Tensor positions) {
 void append_paged_kv_cache_(Tensor key, Tensor value, Tensor batch_indices, Tensor positions,
                             Tensor k_cache, Tensor v_cache, Tensor indptr, Tensor indices,
                             Tensor last_page_len, std::int64_t page_size, bool hnd) {
-  guarded([&] {
+  guarded_on(key, [&] {
     append_paged_kv_cache(view_of(key), view_of(value), view_of(batch_indices), view_of(positions),
                           view_of(k_cache), view_of(v_cache),
                           {view_of(indptr), view_of(indices), view_of(last_page_len),
@@ -72,7 +73,7 @@ void append_paged_kv_cache_(Tensor key, Tensor value, Tensor batch_indices, Tens
 void append_paged_mla_kv_cache_(Tensor ckv, Tensor kpe, Tensor batch_indices, Tensor positions,
                                 Tensor ckv_cache, Tensor kpe_cache, Tensor indptr, Tensor indices,
                                 Tensor last_page_len, std::int64_t page_size) {
-  guarded([&] {
+  guarded_on(ckv, [&] {
     append_paged_mla_kv_cache(view_of(ckv), view_of(kpe), view_of(batch_indices),
                               view_of(positions), view_of(ckv_cache), view_of(kpe_cache),
                               {view_of(indptr), view_of(indices), view_of(last_page_len),

@@ -36,6 +36,8 @@ DType dtype_of(DLDataType type) {
                       "integers, bool, float64, float32, float16, bfloat16 and float8");
 }
 
+}  // namespace
+
 Device device_of(DLDevice device) {
   switch (device.device_type) {
     case kDLCPU:
@@ -49,8 +51,6 @@ Device device_of(DLDevice device) {
                           "cpu, cuda or hip");
   }
 }
-
-}  // namespace
 
 TensorView view_of(const Tensor& tensor) {
   core::require(tensor.ndim() <= max_rank, operation, "rank", tensor.ndim(), "0 to 6");

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 
@@ -118,6 +119,21 @@ std::optional<Entry> Cache::load(const std::string& key) const {
     core::log(LogLevel::warning, core::join("generate: broken cache entry ", path.string()));
   }
   return entry;
+}
+
+std::optional<Entry> Cache::load_any(const std::string& key_begin) const {
+  std::vector<fs::directory_entry> files;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder_)) {
+    const bool fits = file.path().filename().string().starts_with(key_begin);
+    if (fits && file.path().extension() == ".kernel") files.push_back(file);
+  }
+  std::ranges::sort(files, [](const fs::directory_entry& a, const fs::directory_entry& b) {
+    return a.last_write_time() > b.last_write_time();
+  });
+  for (const fs::directory_entry& file : files) {
+    if (auto entry = load(file.path().stem())) return entry;
+  }
+  return std::nullopt;
 }
 
 std::vector<Cache::Listed> Cache::list() const {

@@ -39,6 +39,8 @@ class Cache {
 
   /// The entry of `key`; nothing if there is none or it is broken.
   std::optional<Entry> load(const std::string& key) const;
+  /// Of the entries whose keys begin so, the newest that is not broken.
+  std::optional<Entry> load_any(const std::string& key_begin) const;
 
   struct Listed {
     std::string key;

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/log.h"
+#include "generate/bundle.h"
 #include "generate/cache.h"
 #include "generate/compiler.h"
 #include "generate/headers.h"
@@ -40,11 +41,12 @@ void set_compile_observer(CompileObserver new_observer) {
 namespace generate {
 namespace {
 
+constexpr std::size_t id_digits = 32;  // of the 64 of a hash
+
+/// The key of the cache: the kernel, then what compiles it.
 std::string key_of(const KernelSpec& spec, const Compiler& compiler) {
-  const char separator = '\0';
-  const std::string identity = compiler.identity(target_of(spec.architecture));
-  const std::string all = core::join(text_of(spec), separator, identity, separator, headers_hash());
-  return sha256(all);
+  return kernel_id(spec) +
+         sha256(compiler.identity(target_of(spec.architecture))).substr(0, id_digits);
 }
 
 /// Compiles, and tells the observer and the log.
@@ -73,17 +75,9 @@ std::shared_ptr<const Kernel> kernel_of(const KernelSpec& spec, Entry entry, Ori
 }
 
 std::shared_ptr<const Kernel> load_or_compile(const KernelSpec& spec, const Compiler& compiler,
-                                              const std::string& key) {
-  const Cache cache(config().cache_dir);
+                                              const Cache& cache) {
+  const std::string key = key_of(spec, compiler);
   if (auto entry = cache.load(key)) return kernel_of(spec, std::move(*entry), Origin::cached);
-  if (config().jit == "off") {
-    throw Error(
-        ErrorKind::compile,
-        core::join("generate: ", name_of(spec), " is not in the cache ", cache.folder().string(),
-                   " and compiling is off (WAVEFIRE_JIT=off); compile it beforehand: "
-                   "wavefire compile '",
-                   name_of(spec), "'"));
-  }
   const Cache::Writer writer(cache, key);
   // Whoever had the lock before has most likely compiled it.
   if (auto entry = cache.load(key)) return kernel_of(spec, std::move(*entry), Origin::cached);
@@ -92,12 +86,43 @@ std::shared_ptr<const Kernel> load_or_compile(const KernelSpec& spec, const Comp
   return kernel_of(spec, std::move(entry), Origin::compiled);
 }
 
+/// Where nothing can be compiled: whatever compiler made the entry.
+std::shared_ptr<const Kernel> load_compiled(const KernelSpec& spec, const Cache& cache) {
+  auto entry = cache.load_any(kernel_id(spec));
+  return entry ? kernel_of(spec, std::move(*entry), Origin::cached) : nullptr;
+}
+
 }  // namespace
+
+std::string kernel_id(const KernelSpec& spec) {
+  const char separator = '\0';
+  const std::string all = core::join(text_of(spec), separator, headers_hash());
+  return sha256(all).substr(0, id_digits);
+}
 
 std::shared_ptr<const Kernel> provide(const KernelSpec& spec) {
   check_spec(spec);
-  const std::shared_ptr<const Compiler> compiler = compiler_for(spec);
-  return load_or_compile(spec, *compiler, key_of(spec, *compiler));
+  if (auto entry = built_in().load(kernel_id(spec))) {
+    return kernel_of(spec, std::move(*entry), Origin::built_in);
+  }
+  const Cache cache(config().cache_dir);
+  if (config().jit == "off") {
+    if (auto kernel = load_compiled(spec, cache)) return kernel;
+    throw Error(ErrorKind::compile,
+                core::join("generate: ", name_of(spec), " is neither built in nor in the cache ",
+                           cache.folder().string(),
+                           ", and compiling is off (WAVEFIRE_JIT=off); compile it "
+                           "beforehand: wavefire compile '",
+                           name_of(spec), "'"));
+  }
+  std::shared_ptr<const Compiler> compiler;
+  try {
+    compiler = compiler_for(spec);
+  } catch (const Error&) {
+    if (auto kernel = load_compiled(spec, cache)) return kernel;
+    throw;
+  }
+  return load_or_compile(spec, *compiler, cache);
 }
 
 }  // namespace generate

@@ -1,5 +1,5 @@
-// Where kernels come from: the cache on disk, or a compiler. A kernel's text and object are the
-// same whichever it was.
+// Where kernels come from: the bundle, the cache on disk, or a compiler. A kernel's text and object
+// are the same whichever it was.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace wavefire::generate {
 
-enum class Origin : unsigned char { cached, compiled };
+enum class Origin : unsigned char { built_in, cached, compiled };
 
 struct Kernel {
   std::string entry;   // its symbol
@@ -17,9 +17,14 @@ struct Kernel {
   Origin origin = Origin::cached;
 };
 
-/// The kernel of `spec`. Threads and processes that ask for the same one at the same time compile
-/// it once. Throws `Error` (compile): it does not compile, no compiler is here, or it would have to
-/// be compiled and `Config::jit` is off.
+/// Names a kernel in bundles and, as the first half of its key, in the cache: a hash of the spec
+/// and the kernel headers, 32 hexadecimal digits.
+std::string kernel_id(const KernelSpec& spec);
+
+/// The kernel of `spec`: built in, cached, or compiled. Where no compiler is, an entry of the cache
+/// counts whatever made it. Threads and processes that ask for the same one at the same time
+/// compile it once. Throws `Error` (compile): it does not compile, no compiler is here, or it would
+/// have to be compiled and `Config::jit` is off.
 std::shared_ptr<const Kernel> provide(const KernelSpec& spec);
 
 }  // namespace wavefire::generate

@@ -74,7 +74,35 @@ int metadata_number(std::string_view metadata, std::string_view key) {
   }
 }
 
+/// The bytes of a variable, up to the end of its section; empty if there is none of that name.
+std::string_view variable(std::string_view object, std::string_view name) {
+  const auto header = read_at<Elf64_Ehdr>(object, 0);
+  const auto section = [&](unsigned i) {
+    return read_at<Elf64_Shdr>(object, header.e_shoff + std::size_t{i} * sizeof(Elf64_Shdr));
+  };
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    const Elf64_Shdr symbols = section(i);
+    if (symbols.sh_type != SHT_SYMTAB && symbols.sh_type != SHT_DYNSYM) continue;
+    const Elf64_Shdr strings = section(symbols.sh_link);
+    for (std::size_t at = 0; at < symbols.sh_size; at += sizeof(Elf64_Sym)) {
+      const auto symbol = read_at<Elf64_Sym>(object, symbols.sh_offset + at);
+      const std::string_view text =
+          part_of(object, strings.sh_offset + symbol.st_name, name.size() + 1);
+      if (!text.starts_with(name) || text.size() <= name.size() || text[name.size()] != 0) continue;
+      const Elf64_Shdr home = section(symbol.st_shndx);
+      return part_of(object, home.sh_offset + (symbol.st_value - home.sh_addr), symbol.st_size);
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+std::optional<LaunchInfo> launch_info_of(std::string_view object, const std::string& entry) {
+  const std::string_view bytes = variable(object, entry + "_launch");
+  if (bytes.size() < 2 * sizeof(std::int32_t)) return std::nullopt;
+  return LaunchInfo{read_at<std::int32_t>(bytes, 0), read_at<std::int32_t>(bytes, 4)};
+}
 
 std::optional<Resources> resources_of(std::string_view object) {
   const auto header = read_at<Elf64_Ehdr>(object, 0);

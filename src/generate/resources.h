@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace wavefire::generate {
@@ -14,5 +15,14 @@ struct Resources {
 
 /// Of the one kernel in a cubin or code object; nothing for an object of another kind.
 std::optional<Resources> resources_of(std::string_view object);
+
+/// What a launch has to know of a kernel.
+struct LaunchInfo {
+  int threads = 0;               // of a block
+  int dynamic_shared_bytes = 0;  // of a block
+};
+
+/// What the object says of `entry`, in <entry>_launch; nothing if it does not.
+std::optional<LaunchInfo> launch_info_of(std::string_view object, const std::string& entry);
 
 }  // namespace wavefire::generate

@@ -1,6 +1,9 @@
 #include "generate/target.h"
 
 #include <array>
+#include <charconv>
+
+#include "core/check.h"
 
 namespace wavefire::generate {
 namespace {
@@ -67,10 +70,39 @@ constexpr std::array targets = {
     gfx942,
 };
 
+/// The number of "sm_90"; 0 for other names.
+int capability_of(std::string_view name) {
+  constexpr std::string_view prefix = "sm_";
+  int number = 0;
+  if (!name.starts_with(prefix)) return 0;
+  const std::string_view digits = name.substr(prefix.size());
+  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() && stop == digits.data() + digits.size() ? number : 0;
+}
+
 }  // namespace
 
 const Target& target_of(Architecture architecture) {
   return targets[static_cast<std::size_t>(architecture)];
+}
+
+Architecture architecture_of_gpu(std::string_view name) {
+  const int wanted = capability_of(name);
+  const Target* best = nullptr;
+  int best_capability = 0;
+  for (const Target& target : targets) {
+    if (target.compiler_name == nullptr) continue;
+    if (name == target.compiler_name) return target.architecture;
+    const int capability = capability_of(target.compiler_name);
+    const bool runs = capability / 10 == wanted / 10 && capability <= wanted;
+    if (capability == 0 || !runs || capability < best_capability) continue;
+    best = &target;
+    best_capability = capability;
+  }
+  if (best != nullptr) return best->architecture;
+  core::fail_unsupported("generate",
+                         core::join("there are no kernels for ", name,
+                                    "; there are for NVIDIA sm_80 to sm_120 and for AMD gfx942"));
 }
 
 }  // namespace wavefire::generate

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "generate/spec.h"
 
@@ -23,5 +24,10 @@ struct Target {
 };
 
 const Target& target_of(Architecture architecture);
+
+/// What runs on a GPU that calls itself `name` ("sm_90", "gfx942"): the portable kernels compiled
+/// for it or, of NVIDIA's, for the nearest GPU before it of the same generation, whose code it
+/// takes. Throws `Error` (unsupported) if there is none.
+Architecture architecture_of_gpu(std::string_view name);
 
 }  // namespace wavefire::generate

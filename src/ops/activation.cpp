@@ -2,7 +2,9 @@
 
 #include "device/cpu/levels.h"
 #include "device/cpu/parallel.h"
+#include "ops/launch.h"
 #include "ops/rows.h"
+#include "tune/rows.h"
 
 namespace wavefire {
 namespace {
@@ -30,14 +32,12 @@ void gated_activation(GatedActivation kind, const TensorView& x, const TensorVie
   const char* operation = names[static_cast<int>(kind)];
   core::check(operation, "input", x)
       .defined()
-      .on_cpu()
       .one_of({DType::f32, DType::f16, DType::bf16})
       .last_dim_contiguous();
   core::require(x.rank >= 1 && x.shape[x.rank - 1] % 2 == 0, operation, "input", x,
                 "an even last dimension (gate, then up)");
   core::check(operation, "out", out)
       .defined()
-      .on_cpu()
       .dtype(x.dtype)
       .rank(x.rank)
       .last_dim_contiguous()
@@ -55,9 +55,16 @@ void gated_activation(GatedActivation kind, const TensorView& x, const TensorVie
   p.dtype = x.dtype;
   p.stream = ops::leaves_caches(out);
   p.kind = static_cast<activation::Kind>(kind);
+  const ops::Place place = ops::place_of(operation, {{"input", x}, {"out", out}});
   if (out.size() == 0) return;
+  const std::int64_t rows = out.size() / p.width;
+  if (!place.on_cpu()) {
+    const generate::ActivationConfig config{static_cast<generate::Activation>(kind), p.dtype,
+                                            tune::activation_rows(p.width)};
+    return ops::launch_rows(place, config, rows, activation::Launch{p, rows});
+  }
   const cpu::RowKernels& kernels = cpu::row_kernels();
-  cpu::parallel_ranges(out.size() / p.width, ops::rows_per_task(p.width),
+  cpu::parallel_ranges(rows, ops::rows_per_task(p.width),
                        [&](std::int64_t begin, std::int64_t end) { kernels.gated(p, begin, end); });
 }
 

@@ -42,7 +42,7 @@ struct Ints {
 };
 
 Ints read_ints(const char* argument, const TensorView& view) {
-  core::check(operation, argument, view).defined().on_cpu().dtype(DType::i32).rank(1);
+  core::check(operation, argument, view).defined().on({}).dtype(DType::i32).rank(1);
   return {view.as<const i32>(), view.strides[0], view.shape[0]};
 }
 
@@ -130,7 +130,7 @@ void set_mask(AttentionBatch& batch, const CustomMask& mask) {
   batch.mask.clear();
   if (!mask.bits.defined()) return;
   core::check(operation, "custom_mask", mask.bits)
-      .on_cpu()
+      .on({})
       .one_of({DType::b1, DType::u8})
       .rank(1)
       .contiguous();
@@ -271,6 +271,12 @@ void require_lengths(const AttentionBatch& batch, int group) {
       fail_length("kv_indptr", request.kv_len, static_cast<i64>(b));
     }
   }
+}
+
+void require_graph_pages(const AttentionBatch& batch, std::int64_t graph_pages) {
+  const auto entries = static_cast<std::int64_t>(batch.page_table.size());
+  core::require(entries <= graph_pages, operation, "kv_indices", core::join(entries, " entries"),
+                core::join("up to ", graph_pages, ", which were set aside for graphs"));
 }
 
 void require_rotatable(const AttentionBatch& batch, const AttentionOptions& options) {

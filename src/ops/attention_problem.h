@@ -37,6 +37,9 @@ void read_batch(AttentionBatch& batch, const TensorView& qo_indptr, const Tensor
 /// Throws `Error` (invalid_argument) unless every request is within `longest_request`.
 void require_lengths(const AttentionBatch& batch, int group);
 
+/// Throws `Error` (invalid_argument) if the page table has more entries than graphs may.
+void require_graph_pages(const AttentionBatch& batch, std::int64_t graph_pages);
+
 /// Radians that a position advances pair i by, [head_dim / 2]: theta^(-2i/d) / scale, or
 /// LLaMA 3.1's: with f that frequency (scale 1) and smooth = clamp(f old_context / (2 pi (high -
 /// low)) - 1 / (high / low - 1), 0, 1), (1 - smooth) f / scale + smooth f.

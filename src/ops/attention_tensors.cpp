@@ -15,7 +15,7 @@ attention::KvTensor read_kv(const char* argument, const TensorView& view, const 
                             const AttentionBatch& batch, std::int64_t dims) {
   const bool nhd = o.kv_layout == KvLayout::nhd;
   const core::TensorRule rule = core::check(operation, argument, view);
-  rule.defined().on_cpu().dtype(o.kv_dtype);
+  rule.defined().on(o.device).dtype(o.kv_dtype);
   const std::int64_t heads = o.num_kv_heads;
   attention::KvTensor tensor{view.data, 0, 0, 0, static_cast<i32>(dims)};
   if (batch.paged) {
@@ -52,11 +52,13 @@ attention::KvTensor read_kv(const char* argument, const TensorView& view, const 
 
 enum class Values { finite, finite_or_minus_infinity };
 
-const float* read_floats(const char* argument, const TensorView& view, std::int64_t size,
-                         Values accepted = Values::finite) {
+/// What they hold is checked on the host only.
+const float* read_floats(const char* argument, const TensorView& view, Device device,
+                         std::int64_t size, Values accepted = Values::finite) {
   if (!view.defined()) return nullptr;
-  core::check(operation, argument, view).on_cpu().dtype(DType::f32).shape({size}).contiguous();
+  core::check(operation, argument, view).on(device).dtype(DType::f32).shape({size}).contiguous();
   const float* values = view.as<const float>();
+  if (device.type != DeviceType::cpu) return values;
   for (std::int64_t i = 0; i < size; ++i) {
     const bool masks = accepted == Values::finite_or_minus_infinity && values[i] < 0;
     if (std::isfinite(values[i]) || (masks && std::isinf(values[i]))) continue;
@@ -74,13 +76,13 @@ void set_queries_and_output(attention::Params& p, const AttentionTensors& t,
                             const AttentionOptions& o, std::int64_t tokens) {
   core::check(operation, "q", t.q)
       .defined()
-      .on_cpu()
+      .on(o.device)
       .dtype(o.q_dtype)
       .shape({tokens, o.num_qo_heads, o.head_dim_qk})
       .last_dim_contiguous();
   core::check(operation, "out", t.out)
       .defined()
-      .on_cpu()
+      .on(o.device)
       .dtype(o.o_dtype)
       .shape({tokens, o.num_qo_heads, o.head_dim_vo})
       .last_dim_contiguous()
@@ -96,7 +98,7 @@ void set_queries_and_output(attention::Params& p, const AttentionTensors& t,
   p.o_dtype = o.o_dtype;
   if (t.lse.defined()) {
     core::check(operation, "lse", t.lse)
-        .on_cpu()
+        .on(o.device)
         .dtype(DType::f32)
         .shape({tokens, o.num_qo_heads})
         .writable();
@@ -145,11 +147,12 @@ void set_logits(attention::Params& p, const AttentionTensors& t, const Attention
         "scales with a finite product");
   }
   p.v_scale = t.v_scale;
-  p.q_head_scale = read_floats("q_head_scale", t.q_head_scale, o.num_qo_heads);
-  p.k_head_scale = read_floats("k_head_scale", t.k_head_scale, o.num_kv_heads);
-  p.v_head_scale = read_floats("v_head_scale", t.v_head_scale, o.num_kv_heads);
-  p.sinks = read_floats("sinks", t.sinks, o.num_qo_heads, Values::finite_or_minus_infinity);
-  p.alibi_slopes = read_floats("alibi_slopes", t.alibi_slopes, o.num_qo_heads);
+  p.q_head_scale = read_floats("q_head_scale", t.q_head_scale, o.device, o.num_qo_heads);
+  p.k_head_scale = read_floats("k_head_scale", t.k_head_scale, o.device, o.num_kv_heads);
+  p.v_head_scale = read_floats("v_head_scale", t.v_head_scale, o.device, o.num_kv_heads);
+  p.sinks =
+      read_floats("sinks", t.sinks, o.device, o.num_qo_heads, Values::finite_or_minus_infinity);
+  p.alibi_slopes = read_floats("alibi_slopes", t.alibi_slopes, o.device, o.num_qo_heads);
   core::require(p.alibi_slopes == nullptr || o.position_mode == PositionMode::alibi, operation,
                 "alibi_slopes", "given", "none unless the plan's position mode is ALIBI");
   p.soft_cap = o.logits_soft_cap;
@@ -172,6 +175,25 @@ attention::Params read_tensors(const AttentionTensors& tensors, const AttentionO
   p.head_dim_qk = options.head_dim_qk;
   p.head_dim_vo = options.head_dim_vo;
   return p;
+}
+
+void require_gpu_tensors(const Place& place, const attention::Params& p) {
+  if (p.k_segments > 1) {
+    core::fail_unsupported(operation, core::join("'k_tail' is given; kernels of ", place.gpu->id(),
+                                                 " take keys in one tensor"));
+  }
+  const auto require_aligned = [&](const char* argument, const void* data, std::int64_t strides) {
+    constexpr std::int64_t bytes = 16, elements = bytes / 2;
+    core::require(reinterpret_cast<std::uintptr_t>(data) % bytes == 0 && strides % elements == 0,
+                  operation, argument, "not aligned",
+                  core::join("rows that begin at multiples of ", bytes, " bytes"));
+  };
+  const auto strides = [](const attention::KvTensor& t) {
+    return t.stride_page | t.stride_token | t.stride_head;
+  };
+  require_aligned("q", p.q, p.q_stride_token | p.q_stride_head);
+  require_aligned("k", p.k[0].data, strides(p.k[0]));
+  require_aligned("v", p.v.data, strides(p.v));
 }
 
 }  // namespace wavefire::ops

@@ -2,7 +2,9 @@
 
 #include "device/cpu/levels.h"
 #include "device/cpu/parallel.h"
+#include "ops/launch.h"
 #include "ops/rows.h"
+#include "tune/rows.h"
 
 namespace wavefire {
 namespace {
@@ -10,35 +12,49 @@ namespace {
 void check_values(const char* operation, const char* argument, const TensorView& v, int rank,
                   bool output) {
   const auto rule = core::check(operation, argument, v);
-  rule.defined()
-      .on_cpu()
-      .one_of({DType::f32, DType::f16, DType::bf16})
-      .rank(rank)
-      .last_dim_contiguous();
+  rule.defined().one_of({DType::f32, DType::f16, DType::bf16}).rank(rank).last_dim_contiguous();
   if (output) rule.writable();
 }
 
-template <class StatesOf>
-void merge_rows(const TensorView& out, const TensorView& s_out, DType dtype, StatesOf states_of) {
-  const std::int64_t heads = out.shape[1];
-  const merge::RowTypes types{dtype, out.dtype, out.shape[2]};
+/// `p` without the outputs.
+void merge_rows(const ops::Place& place, merge::Launch p, DType dtype, const TensorView& out,
+                const TensorView& s_out) {
+  const std::int64_t size = size_of(out.dtype);
+  p.out = out.as<char>();
+  p.lse = s_out.as<float>();
+  for (int i = 0; i < 2; ++i) {
+    p.out_row[i] = out.strides[i] * size;
+    p.lse_row[i] = s_out.strides[i];
+  }
+  p.heads = out.shape[1];
+  p.dim = out.shape[2];
+  p.rows = out.shape[0] * p.heads;
+  if (p.rows == 0) return;
+  if (!place.on_cpu()) {
+    return ops::launch_rows(place, generate::MergeConfig{dtype, out.dtype, tune::head_rows()},
+                            p.rows, p);
+  }
+  const merge::RowTypes types{dtype, out.dtype, p.dim};
   const cpu::RowKernels& kernels = cpu::row_kernels();
   cpu::parallel_ranges(
-      out.shape[0] * heads, ops::rows_per_task(types.dim),
-      [&](std::int64_t begin, std::int64_t end) {
+      p.rows, ops::rows_per_task(types.dim), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
-          const std::int64_t token = i / heads, head = i % heads;
-          char* to = out.as<char>() +
-                     (token * out.strides[0] + head * out.strides[1]) * size_of(out.dtype);
-          const float lse = kernels.merge_row(types, states_of(token, head), to);
-          s_out.as<float>()[token * s_out.strides[0] + head * s_out.strides[1]] = lse;
+          const std::int64_t token = i / p.heads, head = i % p.heads;
+          const auto at = [&](const i64(&row)[2]) { return token * row[0] + head * row[1]; };
+          merge::States states = p.first;
+          states.v += at(p.v_row);
+          states.s += at(p.s_row);
+          states.v_stride += at(p.v_stride_row);
+          states.s_stride += at(p.s_stride_row);
+          if (p.mask != nullptr && p.mask[token * p.mask_stride] == 0) states.count = 1;
+          p.lse[at(p.lse_row)] = kernels.merge_row(types, states, p.out + at(p.out_row));
         }
       });
 }
 
 void check_lse(const char* operation, const char* argument, const TensorView& s,
                std::initializer_list<std::int64_t> shape) {
-  core::check(operation, argument, s).defined().on_cpu().dtype(DType::f32).shape(shape);
+  core::check(operation, argument, s).defined().dtype(DType::f32).shape(shape);
 }
 
 }  // namespace
@@ -58,19 +74,31 @@ void merge_state(const TensorView& v_a, const TensorView& s_a, const TensorView&
   check_lse(operation, "s", s, {tokens, heads});
   core::check(operation, "s", s).writable();
   if (mask.defined()) {
-    core::check(operation, "mask", mask).on_cpu().one_of({DType::b1, DType::u8}).shape({tokens});
+    core::check(operation, "mask", mask).one_of({DType::b1, DType::u8}).shape({tokens});
   }
   const std::int64_t size = size_of(v_a.dtype);
-  merge_rows(v, s, v_a.dtype, [&](std::int64_t token, std::int64_t head) {
-    // Two tensors seen as one of two states: the distance between them is the stride.
-    const char* a = v_a.as<const char>() + (token * v_a.strides[0] + head * v_a.strides[1]) * size;
-    const char* b = v_b.as<const char>() + (token * v_b.strides[0] + head * v_b.strides[1]) * size;
-    const float* lse_a = s_a.as<const float>() + token * s_a.strides[0] + head * s_a.strides[1];
-    const float* lse_b = s_b.as<const float>() + token * s_b.strides[0] + head * s_b.strides[1];
-    const bool both =
-        !mask.defined() || mask.as<const std::uint8_t>()[token * mask.strides[0]] != 0;
-    return merge::States{a, b - a, lse_a, lse_b - lse_a, both ? 2 : 1};
-  });
+  merge::Launch p;
+  // Two tensors seen as one of two states: the distance between them is the stride.
+  p.first = {v_a.as<const char>(), v_b.as<const char>() - v_a.as<const char>(),
+             s_a.as<const float>(), s_b.as<const float>() - s_a.as<const float>(), 2};
+  for (int i = 0; i < 2; ++i) {
+    p.v_row[i] = v_a.strides[i] * size;
+    p.v_stride_row[i] = (v_b.strides[i] - v_a.strides[i]) * size;
+    p.s_row[i] = s_a.strides[i];
+    p.s_stride_row[i] = s_b.strides[i] - s_a.strides[i];
+  }
+  if (mask.defined()) {
+    p.mask = mask.as<const u8>();
+    p.mask_stride = mask.strides[0];
+  }
+  merge_rows(ops::place_of(operation, {{"v_a", v_a},
+                                       {"s_a", s_a},
+                                       {"v_b", v_b},
+                                       {"s_b", s_b},
+                                       {"v", v},
+                                       {"s", s},
+                                       {"mask", mask}}),
+             p, v_a.dtype, v, s);
 }
 
 void merge_states(const TensorView& v, const TensorView& s, const TensorView& v_out,
@@ -83,12 +111,15 @@ void merge_states(const TensorView& v, const TensorView& s, const TensorView& v_
   check_lse(operation, "s_out", s_out, {v.shape[0], v.shape[2]});
   core::check(operation, "s_out", s_out).writable();
   const std::int64_t size = size_of(v.dtype);
-  merge_rows(v_out, s_out, v.dtype, [&](std::int64_t token, std::int64_t head) {
-    return merge::States{v.as<const char>() + (token * v.strides[0] + head * v.strides[2]) * size,
-                         v.strides[1] * size,
-                         s.as<const float>() + token * s.strides[0] + head * s.strides[2],
-                         s.strides[1], v.shape[1]};
-  });
+  merge::Launch p;
+  p.first = {v.as<const char>(), v.strides[1] * size, s.as<const float>(), s.strides[1],
+             v.shape[1]};
+  for (int i = 0; i < 2; ++i) {
+    p.v_row[i] = v.strides[2 * i] * size;
+    p.s_row[i] = s.strides[2 * i];
+  }
+  merge_rows(ops::place_of(operation, {{"v", v}, {"s", s}, {"v_out", v_out}, {"s_out", s_out}}), p,
+             v.dtype, v_out, s_out);
 }
 
 }  // namespace wavefire

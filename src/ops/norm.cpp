@@ -5,7 +5,9 @@
 #include "core/check.h"
 #include "device/cpu/levels.h"
 #include "device/cpu/parallel.h"
+#include "ops/launch.h"
 #include "ops/rows.h"
+#include "tune/rows.h"
 
 namespace wavefire {
 namespace {
@@ -15,7 +17,6 @@ using core::check;
 void check_rows(const char* operation, const char* argument, const TensorView& view) {
   check(operation, argument, view)
       .defined()
-      .on_cpu()
       .one_of({DType::f32, DType::f16, DType::bf16})
       .last_dim_contiguous();
   core::require(view.rank == 2 || view.rank == 3, operation, argument, view, "rank 2 or 3");
@@ -28,12 +29,7 @@ void set_strides(const TensorView& view, i64 (&stride)[2]) {
 
 void check_like(const char* operation, const char* argument, const TensorView& view,
                 const TensorView& x) {
-  check(operation, argument, view)
-      .defined()
-      .on_cpu()
-      .dtype(x.dtype)
-      .last_dim_contiguous()
-      .writable();
+  check(operation, argument, view).defined().dtype(x.dtype).last_dim_contiguous().writable();
   core::require(ops::same_shape(view, x), operation, argument, view, "the shape of 'input'");
 }
 
@@ -41,7 +37,6 @@ void check_weight(const char* operation, const char* argument, const TensorView&
                   std::int64_t width) {
   check(operation, argument, view)
       .defined()
-      .on_cpu()
       .one_of({DType::f32, DType::f16, DType::bf16})
       .shape({width})
       .contiguous();
@@ -71,11 +66,17 @@ norm::Params read(const char* operation, const TensorView& x, const TensorView& 
   return p;
 }
 
-void launch(const norm::Params& p, const TensorView& x) {
+void launch(const ops::Place& place, const norm::Params& p, const TensorView& x) {
   if (x.size() == 0) return;
+  const std::int64_t rows = x.size() / p.width;
+  if (!place.on_cpu()) {
+    generate::NormConfig config{.kind = p.kind, .dtype = p.dtype, .rows = tune::norm_rows(p.width)};
+    if (p.kind == norm::Kind::rms) config.weight_dtype = p.weight_dtype;
+    return ops::launch_rows(place, config, rows, norm::Launch{p, rows});
+  }
   const cpu::RowKernels& kernels = cpu::row_kernels();
   cpu::parallel_ranges(
-      x.size() / p.width, ops::rows_per_task(p.width),
+      rows, ops::rows_per_task(p.width),
       [&](std::int64_t begin, std::int64_t end) { kernels.normalize(p, begin, end); });
 }
 
@@ -83,9 +84,10 @@ void launch(const norm::Params& p, const TensorView& x) {
 
 void rms_norm(const TensorView& x, const TensorView& weight, const TensorView& out,
               const RmsNormOptions& options) {
-  norm::Params p = read("rmsnorm", x, weight, "weight", out, options.eps);
+  constexpr const char* operation = "rmsnorm";
+  norm::Params p = read(operation, x, weight, "weight", out, options.eps);
   p.weight_bias = options.weight_bias;
-  launch(p, x);
+  launch(ops::place_of(operation, {{"input", x}, {"weight", weight}, {"out", out}}), p, x);
 }
 
 void fused_add_rms_norm(const TensorView& x, const TensorView& residual, const TensorView& weight,
@@ -96,7 +98,8 @@ void fused_add_rms_norm(const TensorView& x, const TensorView& residual, const T
   p.residual = residual.data;
   set_strides(residual, p.residual_stride);
   p.weight_bias = options.weight_bias;
-  launch(p, x);
+  launch(ops::place_of(operation, {{"input", x}, {"residual", residual}, {"weight", weight}}), p,
+         x);
 }
 
 void layer_norm(const TensorView& x, const TensorView& weight, const TensorView& bias,
@@ -107,7 +110,8 @@ void layer_norm(const TensorView& x, const TensorView& weight, const TensorView&
   p.kind = norm::Kind::layer;
   p.bias = bias.data;
   p.bias_dtype = bias.defined() ? bias.dtype : DType::f32;
-  launch(p, x);
+  launch(ops::place_of(operation, {{"input", x}, {"gamma", weight}, {"beta", bias}, {"out", out}}),
+         p, x);
 }
 
 }  // namespace wavefire

@@ -1,11 +1,12 @@
 #include "wavefire/page.h"
 
 #include <limits>
-#include <vector>
 
 #include "device/cpu/levels.h"
 #include "device/cpu/parallel.h"
+#include "ops/launch.h"
 #include "ops/rows.h"
+#include "tune/rows.h"
 
 namespace wavefire {
 namespace {
@@ -26,7 +27,7 @@ kv_cache::Side read_side(const Names& names, int which, const TensorView& rows,
                          const TensorView& cache, int page_size, KvLayout layout) {
   const auto rule = core::check(names.operation, names.caches[which], cache);
   const bool nhd = layout == KvLayout::nhd;
-  rule.defined().on_cpu().dtype(rows.dtype);
+  rule.defined().dtype(rows.dtype);
   if (nhd) {
     rule.shape({-1, page_size, rows.shape[1], rows.shape[2]});
   } else {
@@ -51,9 +52,9 @@ kv_cache::Side read_side(const Names& names, int which, const TensorView& rows,
   return side;
 }
 
-/// Page and slot of a token; throws for one that has no page.
-kv_cache::Place place_of(const Names& names, const PageTable& pages, std::int64_t token,
-                         std::int64_t request, std::int64_t position, std::int64_t pool) {
+/// Throws for a token that has no page.
+void check_place(const Names& names, const PageTable& pages, std::int64_t token,
+                 std::int64_t request, std::int64_t position, std::int64_t pool) {
   const std::int64_t requests = pages.indptr.shape[0] - 1;
   if (request >= requests) {
     core::fail_argument(names.operation, "batch_indices", core::join(request, " at ", token),
@@ -72,7 +73,6 @@ kv_cache::Place place_of(const Names& names, const PageTable& pages, std::int64_
     core::fail_argument(names.operation, "kv_indices", core::join(page),
                         core::join("0 to ", pool - 1, ", the pages of the cache"));
   }
-  return {page, position % pages.page_size};
 }
 
 /// A request with pages has 1 to page_size tokens on the last one; without, any value will do.
@@ -95,47 +95,72 @@ void check_last_pages(const char* operation, const TensorView& indptr, const Ten
   }
 }
 
-void check_tables(const Names& names, std::int64_t tokens, const TensorView& batch_indices,
-                  const TensorView& positions, const PageTable& pages) {
+/// Shapes and types; what they hold only on the CPU.
+void check_tables(const ops::Place& place, const Names& names, std::int64_t tokens,
+                  const TensorView& batch_indices, const TensorView& positions,
+                  const PageTable& pages, std::int64_t pool) {
   const auto check_index = [&](const char* argument, const TensorView& view) {
-    core::check(names.operation, argument, view).defined().on_cpu().dtype(DType::i32);
-    core::check(names.operation, argument, view).shape({tokens});
+    core::check(names.operation, argument, view).defined().dtype(DType::i32).shape({tokens});
   };
   check_index("batch_indices", batch_indices);
   check_index("positions", positions);
+  const auto check_table = [&](const char* argument, const TensorView& view) {
+    core::check(names.operation, argument, view).defined().dtype(DType::i32).rank(1);
+  };
+  check_table("kv_indptr", pages.indptr);
+  core::require(pages.indptr.shape[0] >= 1, names.operation, "kv_indptr", pages.indptr,
+                "at least one entry");
+  check_table("kv_indices", pages.indices);
+  core::require(pages.page_size >= 1, names.operation, "page_size", pages.page_size, "1 or more");
+  if (!place.on_cpu()) return;
   const std::int64_t entries = ops::check_indptr(names.operation, "kv_indptr", pages.indptr);
-  core::check(names.operation, "kv_indices", pages.indices)
-      .defined()
-      .on_cpu()
-      .dtype(DType::i32)
-      .rank(1);
   core::require(pages.indices.shape[0] >= entries, names.operation, "kv_indices",
                 to_string(pages.indices), core::join("at least ", entries, " entries"));
   check_last_pages(names.operation, pages.indptr, pages.last_page_len, pages.page_size);
+  for (std::int64_t i = 0; i < tokens; ++i) {  // all of them before the first is written
+    const std::int64_t request = ops::read_int(batch_indices, i);
+    if (request < 0) continue;
+    check_place(names, pages, i, request, ops::read_int(positions, i), pool);
+  }
 }
+
+kv_cache::Ints ints_of(const TensorView& view) { return {view.as<const i32>(), view.strides[0]}; }
 
 /// `rows` and `caches` as read_side takes them.
 void append(const Names& names, const TensorView (&rows)[2], const TensorView& batch_indices,
             const TensorView& positions, const TensorView (&caches)[2], const PageTable& pages,
             KvLayout layout) {
   const std::int64_t tokens = rows[0].shape[0];
-  check_tables(names, tokens, batch_indices, positions, pages);
-  kv_cache::AppendParams p;
+  const ops::Place place = ops::place_of(names.operation, {{names.rows[0], rows[0]},
+                                                           {names.rows[1], rows[1]},
+                                                           {"batch_indices", batch_indices},
+                                                           {"positions", positions},
+                                                           {names.caches[0], caches[0]},
+                                                           {names.caches[1], caches[1]},
+                                                           {"kv_indices", pages.indices},
+                                                           {"kv_indptr", pages.indptr}});
+  kv_cache::AppendLaunch p;
   std::int64_t bytes = 0;
   for (int i = 0; i < 2; ++i) {
     p.side[i] = read_side(names, i, rows[i], caches[i], pages.page_size, layout);
     bytes += p.side[i].bytes * p.side[i].heads;
   }
   const std::int64_t pool = std::min(caches[0].shape[0], caches[1].shape[0]);
-  std::vector<kv_cache::Place> places(static_cast<std::size_t>(tokens));
-  for (std::int64_t i = 0; i < tokens; ++i) {  // all of them before the first is written
-    const std::int64_t request = ops::read_int(batch_indices, i);
-    if (request < 0) continue;
-    places[static_cast<std::size_t>(i)] =
-        place_of(names, pages, i, request, ops::read_int(positions, i), pool);
-  }
-  p.places = places.data();
+  check_tables(place, names, tokens, batch_indices, positions, pages, pool);
+  p.tables = {.batch_indices = ints_of(batch_indices),
+              .positions = ints_of(positions),
+              .indptr = ints_of(pages.indptr),
+              .indices = ints_of(pages.indices),
+              .requests = pages.indptr.shape[0] - 1,
+              .entries = pages.indices.shape[0],
+              .pages = pool,
+              .page_size = pages.page_size};
   p.stream = ops::leaves_caches(tokens * bytes);
+  p.tokens = tokens;
+  if (tokens == 0) return;
+  if (!place.on_cpu()) {
+    return ops::launch_rows(place, generate::AppendConfig{tune::append_rows()}, tokens, p);
+  }
   const cpu::RowKernels& kernels = cpu::row_kernels();
   cpu::parallel_ranges(
       tokens, ops::rows_per_task(bytes),
@@ -159,14 +184,9 @@ void append_paged_kv_cache(const TensorView& key, const TensorView& value,
                            const TensorView& batch_indices, const TensorView& positions,
                            const TensorView& k_cache, const TensorView& v_cache,
                            const PageTable& pages, KvLayout layout) {
-  core::check(kv_names.operation, "append_key", key)
-      .defined()
-      .on_cpu()
-      .rank(3)
-      .last_dim_contiguous();
+  core::check(kv_names.operation, "append_key", key).defined().rank(3).last_dim_contiguous();
   core::check(kv_names.operation, "append_value", value)
       .defined()
-      .on_cpu()
       .dtype(key.dtype)
       .shape({key.shape[0], key.shape[1], -1})
       .last_dim_contiguous();
@@ -178,10 +198,9 @@ void append_paged_mla_kv_cache(const TensorView& ckv, const TensorView& kpe,
                                const TensorView& ckv_cache, const TensorView& kpe_cache,
                                const PageTable& pages) {
   const char* operation = mla_names.operation;
-  core::check(operation, "append_ckv", ckv).defined().on_cpu().rank(2).last_dim_contiguous();
+  core::check(operation, "append_ckv", ckv).defined().rank(2).last_dim_contiguous();
   core::check(operation, "append_kpe", kpe)
       .defined()
-      .on_cpu()
       .dtype(ckv.dtype)
       .shape({ckv.shape[0], -1})
       .last_dim_contiguous();

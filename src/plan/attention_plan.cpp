@@ -12,22 +12,6 @@ namespace {
 
 constexpr const char* operation = "attention plan";
 
-/// Upper bounds of what a plan without given capacities can need.
-Capacity bounds_of(const AttentionPlan& plan) {
-  const attention::PlanTraits& t = plan.traits;
-  i64 units = 0, pieces = 0, split_rows = 0;
-  for (const attention::Request& r : plan.requests) {
-    const i64 tiles = i64{row_tiles(t, r)} * t.num_kv_heads;
-    const i64 cuts = t.fixed_split_kv > 0 ? ceil_div(r.kv_len, t.fixed_split_kv) : 0;
-    units += tiles;
-    pieces += tiles * (1 + cuts);
-    split_rows += tiles * (1 + cuts) * t.tile_rows;
-  }
-  if (!cuts_line(t)) return {pieces, units, split_rows};
-  // Every cut makes one more piece; only units that a cut falls into have partial rows.
-  return {units + t.workers, std::min<i64>(units, t.workers), i64{2} * t.workers * t.tile_rows};
-}
-
 [[noreturn]] void fail_capacity(const char* what, i64 needed, i64 available) {
   core::fail_argument(operation, what, core::join(needed, " needed, ", available, " available"),
                       "a problem that fits the capacity fixed by the first plan");
@@ -50,6 +34,21 @@ void grow(auto& vector, i64 size) {
 }
 
 }  // namespace
+
+Capacity bounds_of(const AttentionPlan& plan) {
+  const attention::PlanTraits& t = plan.traits;
+  i64 units = 0, pieces = 0, split_rows = 0;
+  for (const attention::Request& r : plan.requests) {
+    const i64 tiles = i64{row_tiles(t, r)} * t.num_kv_heads;
+    const i64 cuts = t.fixed_split_kv > 0 ? ceil_div(r.kv_len, t.fixed_split_kv) : 0;
+    units += tiles;
+    pieces += tiles * (1 + cuts);
+    split_rows += tiles * (1 + cuts) * t.tile_rows;
+  }
+  if (!cuts_line(t)) return {pieces, units, split_rows};
+  // Every cut makes one more piece; only units that a cut falls into have partial rows.
+  return {units + t.workers, std::min<i64>(units, t.workers), i64{2} * t.workers * t.tile_rows};
+}
 
 void make_attention_plan(AttentionPlan& plan, const Capacity* capacity) {
   const attention::PlanTraits& t = plan.traits;

@@ -36,6 +36,10 @@ struct AttentionPlan {
 /// (invalid_argument) that names the capacity. Throws `Error` (internal) should the proof fail.
 void make_attention_plan(AttentionPlan& plan, const Capacity* capacity = nullptr);
 
+/// Upper bounds of what `plan.requests` and `plan.traits` can need. They do not depend on the
+/// lengths of KV, unless `fixed_split_kv` is set.
+Capacity bounds_of(const AttentionPlan& plan);
+
 /// Cost of an item, and the load of every worker, in the planner's unit.
 i64 item_cost(const attention::PlanTraits& traits, const attention::WorkItem& item);
 std::vector<i64> worker_loads(const AttentionPlan& plan);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "attention/sm80/policy.h"
+
 namespace wavefire::tune {
 
 const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernels,
@@ -22,6 +24,39 @@ const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernel
     if (best == nullptr || better(kernel, *best)) best = &kernel;
   }
   return best;
+}
+
+namespace {
+
+// Four waves share tiles of 128 rows; there is no kernel for few rows yet.
+attention::Config cdna_config(DType operand) {
+  return {.operand = operand,
+          .element_bytes = 2,
+          .tile_rows = 128,
+          .tile_kv = 64,
+          .k_segments = 1,
+          .rope = false};
+}
+
+}  // namespace
+
+std::optional<attention::Config> gpu_attention(generate::Architecture architecture, DType operand,
+                                               int head_dim, std::int64_t packed_rows) {
+  const GpuAttentionLimits limits = gpu_attention_limits(architecture);
+  if (head_dim > limits.head_dim) return std::nullopt;
+  const bool takes_operand = operand == DType::bf16 || (operand == DType::f16 && limits.float16);
+  if (!takes_operand) return std::nullopt;
+  if (architecture == generate::Architecture::gfx942) return cdna_config(operand);
+  for (const attention::TilePolicy& few : attention::few_rows_policies) {
+    if (few.head_dim < head_dim) continue;
+    return attention::config_of(operand, few.head_dim, packed_rows <= few.tile_rows);
+  }
+  return std::nullopt;
+}
+
+GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture) {
+  if (architecture == generate::Architecture::gfx942) return {.head_dim = 128, .float16 = false};
+  return {.head_dim = 256, .float16 = true};
 }
 
 int bundle_heads(const cpu::AttentionKernel& kernel, int num_kv_heads) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "attention/config.h"
 #include "device/cpu/attention_kernels.h"
+#include "generate/spec.h"
 
 namespace wavefire::tune {
 
@@ -21,6 +24,17 @@ struct AttentionProblem {
 const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernels,
                                              const AttentionProblem& problem,
                                              std::int64_t packed_rows);
+
+/// The same for a GPU: what a kernel for requests of `packed_rows` rows is compiled for, with q and
+/// KV of type `operand`. Nothing: there is none.
+std::optional<attention::Config> gpu_attention(generate::Architecture architecture, DType operand,
+                                               int head_dim, std::int64_t packed_rows);
+/// What `gpu_attention` has kernels for.
+struct GpuAttentionLimits {
+  int head_dim;  // the largest
+  bool float16;  // besides bfloat16
+};
+GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture);
 
 /// The largest bundle of KV heads that divides `num_kv_heads`.
 int bundle_heads(const cpu::AttentionKernel& kernel, int num_kv_heads);

@@ -1,23 +1,48 @@
 #include "cases/attention_backend.h"
 
+#include <algorithm>
+
 #include "device/cpu/levels.h"
 
 namespace wavefire::cases {
 
-std::string CpuAttention::name() const {
+std::string LibraryAttention::name() const {
+  if (test_gpu() != nullptr) return test_gpu()->id();
   return std::string("cpu ") + cpu::name_of(cpu::active_level());
 }
 
-DType CpuAttention::operand(const AttentionCase& c) const {
+/// Kernels of GPUs take 16-bit types, the same of q and KV, keys in one tensor, and do not rotate.
+AttentionCase LibraryAttention::nearest(const AttentionCase& c) const {
+  if (test_gpu() == nullptr) return c;
+  AttentionCase nearest = c;
+  const bool is_amd = test_gpu()->properties().architecture == "gfx942";
+  if (c.q == DType::f32) nearest.q = c.number % 2 == 0 ? DType::f16 : DType::bf16;
+  if (is_amd) nearest.q = DType::bf16;
+  nearest.kv = nearest.q;
+  nearest.key_form = c.values_are_keys() ? KeyForm::values_are_keys : KeyForm::plain;
+  const bool rotates = c.positions == Positions::rope || c.positions == Positions::rope_smoothed;
+  if (rotates) nearest.positions = Positions::none;
+  const int most = is_amd ? 128 : 256;
+  nearest.head_dim_qk = std::min(c.head_dim_qk, most);
+  nearest.head_dim_vo = std::min(c.head_dim_vo, most);
+  return nearest;
+}
+
+DType LibraryAttention::operand(const AttentionCase& c) const {
+  if (test_gpu() != nullptr) return c.q;
   const bool bf16 = c.q == DType::bf16 && c.kv == DType::bf16 && cpu::has_bf16_products();
   return bf16 ? DType::bf16 : DType::f32;
 }
 
-void CpuAttention::run(AttentionData& data) {
+bool LibraryAttention::rounds_after_the_sum() const {
+  return test_gpu() != nullptr && test_gpu()->properties().architecture == "gfx942";
+}
+
+void LibraryAttention::run(AttentionData& data) {
   const AttentionCase& c = data.attention_case();
   if (c.single() && c.page_size == 0 && c.storage != Storage::padded && !c.packed_mask) {
     single_attention(data.options, data.tensors, data.mask());
-    return;
+    return wait_for_device();
   }
   BatchAttention attention;
   if (c.page_size > 0) {
@@ -27,6 +52,7 @@ void CpuAttention::run(AttentionData& data) {
   }
   data.clobber_plan_inputs();
   attention.run(data.tensors);
+  wait_for_device();
 }
 
 }  // namespace wavefire::cases

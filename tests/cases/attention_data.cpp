@@ -108,6 +108,7 @@ void AttentionData::set_options() {
   if (c.split == Split::fixed) o.fixed_split_kv = 48;
   o.allow_split = c.split != Split::never;
   o.workers = c.workers;
+  o.device = test_device();
 }
 
 void AttentionData::make_requests(Values values) {
@@ -236,14 +237,17 @@ void AttentionData::place_queries() {
   }
   qo_indptr = HostTensor::of(indptr);
   // Strided: gaps behind every head and token, and a base address that is only an element's
-  // multiple.
-  const std::int64_t gap = case_.strided_rows ? gap_elements : 0,
-                     offset = case_.strided_rows ? 1 : 0;
+  // multiple; GPUs take rows at multiples of 16 bytes.
+  const std::int64_t gap = case_.strided_rows ? gap_elements : 0, offset = !case_.strided_rows ? 0
+                                                                           : test_gpu() != nullptr
+                                                                               ? gap_elements
+                                                                               : 1;
   const auto rows = [&](HostTensor& memory, DType dtype, std::int64_t dims) {
     const std::int64_t head = dims + gap, token = head * o.num_qo_heads + gap;
     memory = HostTensor(dtype, {tokens_ * token + offset});
-    TensorView view = TensorView::contiguous(memory.view().as<char>() + offset * size_of(dtype),
-                                             dtype, {tokens_, o.num_qo_heads, dims});
+    TensorView view =
+        TensorView::contiguous(memory.view().as<char>() + offset * size_of(dtype), dtype,
+                               {tokens_, o.num_qo_heads, dims}, memory.view().device);
     view.strides[0] = token;
     view.strides[1] = head;
     return view;
@@ -323,6 +327,7 @@ TensorView AttentionData::kv_view(unsigned char* data, const KvPlaces& p, std::i
   TensorView view;
   view.data = data;
   view.dtype = options.kv_dtype;
+  view.device = test_device();
   const auto dimension = [&](std::int64_t extent, std::int64_t stride) {
     view.shape[view.rank] = extent;
     view.strides[view.rank++] = stride;

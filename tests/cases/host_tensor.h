@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "cases/test_device.h"
 #include "reference/dtypes.h"
 #include "wavefire/tensor_view.h"
 
@@ -32,6 +33,8 @@ class GuardedMemory {
     base_ = static_cast<unsigned char*>(base);
     mprotect(base_ + used, page, PROT_NONE);
     data_ = base_ + used - bytes;
+    device::Gpu* gpu = test_gpu();
+    if (gpu != nullptr && used > 0) registration_ = gpu->register_host(base_, used);
   }
   GuardedMemory(GuardedMemory&& other) noexcept { swap(other); }
   GuardedMemory& operator=(GuardedMemory&& other) noexcept {
@@ -39,7 +42,10 @@ class GuardedMemory {
     return *this;
   }
   ~GuardedMemory() {
-    if (base_ != nullptr) munmap(base_, size_);
+    if (base_ == nullptr) return;
+    wait_for_device_at_end();
+    registration_ = {};
+    munmap(base_, size_);
   }
 
   unsigned char* data() const { return data_; }
@@ -49,10 +55,12 @@ class GuardedMemory {
     std::swap(base_, other.base_);
     std::swap(size_, other.size_);
     std::swap(data_, other.data_);
+    std::swap(registration_, other.registration_);
   }
   unsigned char* base_ = nullptr;
   std::size_t size_ = 0;
   unsigned char* data_ = nullptr;
+  device::HostRegistration registration_;
 };
 
 class HostTensor {
@@ -64,6 +72,7 @@ class HostTensor {
   HostTensor(DType dtype, const std::vector<std::int64_t>& shape,
              const std::vector<std::int64_t>& strides) {
     view_.dtype = dtype;
+    view_.device = test_device();
     view_.rank = static_cast<int>(shape.size());
     std::copy(shape.begin(), shape.end(), view_.shape);
     std::copy(strides.begin(), strides.end(), view_.strides);
@@ -89,9 +98,14 @@ class HostTensor {
     return tensor;
   }
 
-  const TensorView& view() const { return view_; }
+  /// What the device was told to write is there.
+  const TensorView& view() const {
+    wait_for_device();
+    return view_;
+  }
   /// All of the memory, gaps between elements included.
   std::span<unsigned char> bytes() const {
+    wait_for_device();
     return {memory_.data(), static_cast<std::size_t>(elements_ * size_of(view_.dtype))};
   }
   void fill_bits(std::uint32_t bits) {

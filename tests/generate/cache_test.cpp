@@ -212,5 +212,19 @@ TEST(Cache, AnotherCompilerIsAnotherEntry) {
   EXPECT_EQ(cache.count(".kernel"), 2);
 }
 
+TEST(Cache, WhereNothingCanBeCompiledAnyCompilersEntryServes) {
+  const TestCache cache;
+  const std::string object = provide(small)->object;
+  Config changed = config();
+  changed.host_compiler = "/no/such/compiler";
+  set_config(changed);
+  const auto kernel = provide(small);
+  EXPECT_EQ(kernel->origin, Origin::cached);
+  EXPECT_EQ(kernel->object, object);
+  const std::string message =
+      message_of([] { provide(parse_spec("rope.scalar")); }, ErrorKind::compile);
+  EXPECT_NE(message.find("no compiler for scalar"), std::string::npos) << message;
+}
+
 }  // namespace
 }  // namespace wavefire::generate

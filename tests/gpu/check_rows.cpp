@@ -202,15 +202,30 @@ struct Checks {
   }
 
   void append(i64 dims) {
-    const i64 tokens = 33, heads = 3, page_size = 4, pages = 12;
+    const i32 tokens = 33, page_size = 4, pages = 12;
+    const i64 heads = 3;
     const Numbers k(DType::bf16, tokens * heads * dims, random),
         v(DType::bf16, tokens * heads * dims, random);
     Numbers cache(DType::bf16, 2 * pages * page_size * heads * dims);
-    std::vector<kv_cache::Place> places;
-    for (i64 t = 0; t < tokens; ++t) places.push_back({t / page_size * 5 % pages, t % page_size});
-    places[3].page = -1;
-    const Buffer place_buffer(places);
+    // One request for each token, with one page.
+    std::vector<i32> request, slot, page, first;
+    for (i32 t = 0; t < tokens; ++t) {
+      request.push_back(t == 3 ? -1 : t);
+      slot.push_back(t % page_size);
+      page.push_back(t / page_size * 5 % pages);
+      first.push_back(t);
+    }
+    first.push_back(tokens);
+    const Buffer requests(request), slots(slot), table(page), indptr(first);
     kv_cache::AppendLaunch p;
+    p.tables = {{requests.as<i32>()},
+                {slots.as<i32>()},
+                {indptr.as<i32>()},
+                {table.as<i32>()},
+                tokens,
+                tokens,
+                pages,
+                page_size};
     const i64 row = heads * dims;
     for (int s = 0; s < 2; ++s) {
       p.side[s] = {static_cast<const char*>(s == 0 ? k.at() : v.at()),
@@ -223,15 +238,15 @@ struct Checks {
                    heads,
                    dims * 2};
     }
-    p.places = place_buffer.as<kv_cache::Place>(), p.tokens = tokens;
+    p.tokens = tokens;
     launch("append_tokens", tokens, 1, p);
     cache.fetch();
     Worst worst;
     std::vector<bool> written(cache.host.size() / 2);
     for (i64 t = 0; t < tokens; ++t) {
-      const kv_cache::Place at = places[static_cast<std::size_t>(t)];
-      for (i64 i = 0; at.page >= 0 && i < row; ++i) {
-        const i64 to = (at.page * 2 * page_size + at.slot) * row + i;
+      const auto at = static_cast<std::size_t>(t);
+      for (i64 i = 0; request[at] >= 0 && i < row; ++i) {
+        const i64 to = (i64{page[at]} * 2 * page_size + slot[at]) * row + i;
         worst.add(k[t * row + i], cache[to], 1e-300);
         worst.add(v[t * row + i], cache[to + page_size * row], 1e-300);
         written[static_cast<std::size_t>(to)] = true;

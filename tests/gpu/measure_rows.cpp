@@ -54,7 +54,7 @@ struct Bench {
       report(width == 4096 ? "silu_and_mul width 4096" : "silu_and_mul width 14336",
              "silu_bfloat16", p.rows, static_cast<double>(p.rows * width * 6), p);
     }
-    const i64 tokens = 65536;
+    const i32 tokens = 65536;
     const std::vector<i64> positions(tokens, 7);
     const std::vector<float> frequency(64, 0.25f);
     const Buffer position_buffer(positions), frequency_buffer(frequency);
@@ -65,10 +65,13 @@ struct Bench {
     p.frequency = p.frequency_rest = frequency_buffer.as<float>(), p.tokens = tokens;
     report("rope 32 + 8 heads of 128, in place", "rotate_heads", tokens,
            static_cast<double>(tokens) * 5120 * 4, p);
-    std::vector<kv_cache::Place> places;
-    const i64 pages = 2 * tokens / 16;
-    for (i64 t = 0; t < 2 * tokens; ++t) places.push_back({t / 16 * 4099 % pages, t % 16});
-    const Buffer place_buffer(places);
+    std::vector<i32> zeros(2 * tokens), positions_of_one, table;  // one request
+    const i32 pages = 2 * tokens / 16;
+    for (i32 page = 0; page < pages; ++page)
+      table.push_back(static_cast<i32>(page * i64{4099} % pages));
+    for (i32 t = 0; t < 2 * tokens; ++t) positions_of_one.push_back(t);
+    const Buffer requests(zeros), places(positions_of_one), indices(table);
+    const Buffer indptr(std::vector<i32>{0, pages});
     kv_cache::AppendLaunch append;
     for (int s = 0; s < 2; ++s) {
       append.side[s] = {a.as<char>() + s * (size / 2),
@@ -81,7 +84,15 @@ struct Bench {
                         8,
                         256};
     }
-    append.places = place_buffer.as<kv_cache::Place>(), append.tokens = 2 * tokens;
+    append.tables = {{requests.as<i32>()},
+                     {places.as<i32>()},
+                     {indptr.as<i32>()},
+                     {indices.as<i32>()},
+                     1,
+                     pages,
+                     pages,
+                     16};
+    append.tokens = 2 * tokens;
     report("append 8 heads of 128, page 16", "append_tokens", 2 * tokens,
            static_cast<double>(2 * tokens) * 2048 * 2 * 2, append);
   }

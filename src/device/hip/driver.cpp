@@ -1,7 +1,5 @@
 #include "device/hip/driver.h"
 
-#include <dlfcn.h>
-
 #include <array>
 
 #include "core/check.h"
@@ -17,16 +15,6 @@ LibraryName hip_name() {
           .candidates = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so",
                          "/opt/rocm/lib/libamdhip64.so", "libamdhip64.so.5"},
           .remedy = "install ROCm 6.0 or newer (it brings libamdhip64)"};
-}
-
-/// The folder that this very library was loaded from, with a slash.
-std::string own_folder() {
-  static constexpr char inside = 0;
-  Dl_info info{};
-  if (dladdr(&inside, &info) == 0 || info.dli_fname == nullptr) return {};
-  const std::string path = info.dli_fname;
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
 
 LibraryName virtual_name() {

@@ -1,0 +1,65 @@
+// Compiling many kernels into one file: what a build does for the kernels that it carries.
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <thread>
+
+#include "commands.h"
+#include "generate/bundle.h"
+#include "generate/files.h"
+#include "generate/generate.h"
+
+namespace wavefire::cli {
+namespace {
+
+/// Lines "norm:kind=rms,..." with the architecture put behind the operation; '#' begins a comment.
+std::vector<generate::KernelSpec> read_list(std::string_view path, Arguments architectures) {
+  std::istringstream lines(generate::read_file(path));
+  std::vector<generate::KernelSpec> specs;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t colon = std::min(line.find(':'), line.size());
+    for (const std::string_view architecture : architectures) {
+      specs.push_back(generate::parse_spec(line.substr(0, colon) + "." + std::string(architecture) +
+                                           line.substr(colon)));
+    }
+  }
+  return specs;
+}
+
+}  // namespace
+
+int bundle(Arguments arguments) {
+  if (arguments.size() < 3) throw UsageError("usage: wavefire bundle LIST FILE ARCH...");
+  const std::vector<generate::KernelSpec> specs = read_list(arguments[0], arguments.subspan(2));
+  std::map<std::string, generate::Entry> entries;
+  std::exception_ptr error;
+  std::mutex mutex;
+  std::atomic<std::size_t> next = 0;
+  const auto compile_some = [&] {
+    for (std::size_t i = next++; i < specs.size(); i = next++) {
+      try {
+        const auto kernel = generate::provide(specs[i]);
+        const std::lock_guard lock(mutex);
+        entries[generate::kernel_id(specs[i])] = {text_of(specs[i]), "bundle", kernel->object};
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        error = std::current_exception();
+        next = specs.size();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads(std::max(1u, std::thread::hardware_concurrency()));
+    for (std::jthread& thread : threads) thread = std::jthread(compile_some);
+  }
+  if (error) std::rethrow_exception(error);
+  generate::write_bundle(arguments[1], entries);
+  std::printf("%zu kernels in %s\n", entries.size(), std::string(arguments[1]).c_str());
+  return 0;
+}
+
+}  // namespace wavefire::cli

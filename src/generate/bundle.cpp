@@ -1,0 +1,80 @@
+#include "generate/bundle.h"
+
+#include <fstream>
+#include <iomanip>
+#include <sstream>
+
+#include "core/check.h"
+#include "core/log.h"
+#include "device/library.h"
+#include "generate/files.h"
+
+namespace wavefire::generate {
+namespace {
+
+constexpr std::string_view magic = "wavefire bundle 1";
+
+}  // namespace
+
+Bundle::Bundle(std::filesystem::path path) : path_(std::move(path)) {
+  std::ifstream file(path_, std::ios::binary);
+  if (!file) return;
+  std::string title(magic.size(), '\0');
+  std::size_t count = 0;
+  file.read(title.data(), static_cast<std::streamsize>(title.size())) >> count;
+  for (std::size_t i = 0; i < count && file; ++i) {
+    std::string id;
+    Place place;
+    file >> id >> place.offset >> place.bytes;
+    places_[id] = place;
+  }
+  if (file && title == magic) return;
+  places_.clear();
+  core::log(LogLevel::warning, core::join("generate: ", path_.string(), " is no bundle"));
+}
+
+std::optional<Entry> Bundle::load(const std::string& id) const {
+  const auto found = places_.find(id);
+  if (found == places_.end()) return std::nullopt;
+  std::ifstream file(path_, std::ios::binary);
+  std::string bytes(found->second.bytes, '\0');
+  file.seekg(static_cast<std::streamoff>(found->second.offset));
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::optional<Entry> entry = file ? decode(bytes) : std::nullopt;
+  if (!entry) {
+    core::log(LogLevel::warning, core::join("generate: broken kernel in ", path_.string()));
+  }
+  return entry;
+}
+
+std::vector<std::string> Bundle::ids() const {
+  std::vector<std::string> ids;
+  ids.reserve(places_.size());
+  for (const auto& [id, place] : places_) ids.push_back(id);
+  return ids;
+}
+
+const Bundle& built_in() {
+  static const Bundle bundle(device::own_folder() + "kernels.bundle");
+  return bundle;
+}
+
+void write_bundle(const std::filesystem::path& path, const std::map<std::string, Entry>& entries) {
+  // Offsets depend on the length of the index, and that on theirs: they are written in equal width.
+  const auto index_of = [&](std::size_t first) {
+    std::ostringstream index;
+    index << magic << ' ' << entries.size() << '\n';
+    std::size_t offset = first;
+    for (const auto& [id, entry] : entries) {
+      const std::size_t bytes = encode(entry).size();
+      index << id << ' ' << std::setw(12) << offset << ' ' << bytes << '\n';
+      offset += bytes;
+    }
+    return index.str();
+  };
+  std::string text = index_of(index_of(0).size());
+  for (const auto& [id, entry] : entries) text += encode(entry);
+  write_file(path, text);
+}
+
+}  // namespace wavefire::generate

@@ -1,0 +1,42 @@
+// The bundle: kernels that were compiled with the library, in one file beside it.
+//
+//   a line "wavefire bundle 1 COUNT", then COUNT lines "ID OFFSET BYTES", then the entries, encoded
+//   as in the cache; offsets are from the start of the file
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generate/cache.h"
+
+namespace wavefire::generate {
+
+class Bundle {
+ public:
+  /// Without such a file it is empty; one that is no bundle is logged and empty.
+  explicit Bundle(std::filesystem::path path);
+
+  const std::filesystem::path& path() const { return path_; }
+  /// The entry of a kernel (`kernel_id`); nothing if there is none or it is broken.
+  std::optional<Entry> load(const std::string& id) const;
+  std::vector<std::string> ids() const;
+
+ private:
+  struct Place {
+    std::uint64_t offset = 0, bytes = 0;
+  };
+  std::filesystem::path path_;
+  std::map<std::string, Place> places_;
+};
+
+/// The one of this library: kernels.bundle in its folder. Kernels of other headers than the
+/// library's have other ids, so an old file is never used.
+const Bundle& built_in();
+
+/// Writes a bundle of entries with their ids.
+void write_bundle(const std::filesystem::path& path, const std::map<std::string, Entry>& entries);
+
+}  // namespace wavefire::generate

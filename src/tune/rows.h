@@ -1,0 +1,22 @@
+// How the blocks of a GPU divide the rows of an operation (kernels/tile/sm80/rows.h). Pure
+// functions of the problem.
+#pragma once
+
+#include <cstdint>
+
+#include "generate/spec.h"
+
+namespace wavefire::tune {
+
+/// Rows of `width` values that are read twice: lanes keep them in registers, up to 8192.
+generate::RowTeams norm_rows(std::int64_t width);
+/// Rows of `width` results, each value read once.
+generate::RowTeams activation_rows(std::int64_t width);
+/// Rows of one head: a token's head, or the states that are merged into it.
+generate::RowTeams head_rows();
+/// Tokens whose lanes share the angles, then the heads.
+generate::RowTeams rope_rows();
+/// Tokens whose lanes copy all heads.
+generate::RowTeams append_rows();
+
+}  // namespace wavefire::tune
