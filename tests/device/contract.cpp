@@ -126,14 +126,14 @@ TEST_P(DeviceContract, DynamicSharedMemoryUpToTheLimit) {
 }
 
 TEST_P(DeviceContract, KernelsTellTheirResources) {
-  const Kernel scale = module_.kernel("scale"), reverse = module_.kernel("reverse");
+  const int most = gpu_.properties().shared_bytes_per_block;
+  const Kernel scale = module_.kernel("scale"), reverse = module_.kernel("reverse", most);
   EXPECT_EQ(scale.name(), "scale");
   EXPECT_GT(scale.registers(), 0);
   EXPECT_EQ(scale.local_bytes(), 0);
   EXPECT_EQ(reverse.static_shared_bytes(), 0);
   EXPECT_GE(scale.max_threads_per_block(), 64);
-  const int few = reverse.blocks_per_multiprocessor(
-      64, static_cast<std::size_t>(gpu_.properties().shared_bytes_per_block) / 2 + 1);
+  const int few = reverse.blocks_per_multiprocessor(64, static_cast<std::size_t>(most) / 2 + 1);
   EXPECT_GE(few, 1);
   EXPECT_GT(reverse.blocks_per_multiprocessor(64, 256), few);
 }

@@ -29,13 +29,13 @@ struct Tables {
 };
 constexpr std::int64_t pool = 8;
 
-/// (request, position) of each token; request -1 is padding.
+/// (request, position) of each token, all different; a request below 0 is padding.
 struct Tokens {
   std::vector<std::int32_t> request, position;
   explicit Tokens(int page_size) {
     const std::vector<std::pair<int, int>> all = {
-        {0, 0},   {2, 2 * page_size - 1}, {-1, 12345},   {0, 3 * page_size - 1},
-        {-7, -5}, {2, page_size},         {0, page_size}};
+        {0, 0}, {2, 2 * page_size - 1}, {-1, 12345}, {0, 3 * page_size - 1}, {-7, -5},
+        {2, 0}, {0, page_size}};
     for (auto [r, p] : all) {
       request.push_back(r);
       position.push_back(p);

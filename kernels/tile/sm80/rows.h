@@ -61,8 +61,12 @@ struct NvidiaRows {
 
   /// Calls f(column, count) for this lane's elements, all of them whole.
   template <class F>
+  WF_DEVICE static void for_columns(i64 begin, i64 end, F&& f) {
+    for (i64 column = begin + lane() * width; column < end; column += stride) f(column, width);
+  }
+  template <class F>
   WF_DEVICE static void for_columns(i64 columns, F&& f) {
-    for (i64 column = lane() * width; column < columns; column += stride) f(column, width);
+    for_columns(0, columns, f);
   }
   template <class F>
   WF_DEVICE static void for_packs(i64 columns, F&& f) {
@@ -83,11 +87,24 @@ struct NvidiaRows {
     }
 
     /// The sum of the row's terms; f(value, count, partial) adds some to `partial` and returns it.
+    /// A lane joins blocks in double precision: in float a wide row's terms would get lost.
     template <class F>
     WF_DEVICE float sum(F&& f) const {
-      Element partial = ElementTraits<Element>::splat(0.f);
-      for_each([&](i64, int count, const Result& v) { partial = f(v, count, partial); });
-      return team_sum(reduce_add(partial));
+      const Element zero = ElementTraits<Element>::splat(0.f);
+      if constexpr (kept == 0) {
+        double sum = 0;
+        for (i64 begin = 0; begin < columns_; begin += block) {
+          Element partial = zero;
+          for_columns(begin, min(begin + block, columns_),
+                      [&](i64 at, int count) { partial = f(value_(at, count), count, partial); });
+          sum += double{reduce_add(partial)};
+        }
+        return team_sum(static_cast<float>(sum));
+      } else {
+        Element partial = zero;
+        for_each([&](i64, int count, const Result& v) { partial = f(v, count, partial); });
+        return team_sum(reduce_add(partial));
+      }
     }
     /// Calls f(column, count, value).
     template <class F>
@@ -103,6 +120,8 @@ struct NvidiaRows {
     }
 
    private:
+    static constexpr i64 block = 256 * stride;
+
     WF_DEVICE static i64 column(int i) { return i * stride + lane() * width; }
 
     i64 columns_;
