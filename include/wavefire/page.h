@@ -23,8 +23,6 @@ void append_paged_mla_kv_cache(const TensorView& ckv, const TensorView& kpe,
                                const TensorView& ckv_cache, const TensorView& kpe_cache,
                                const PageTable& pages);
 
-// Of two tokens with the same place, one or the other is stored.
-
 /// For tokens appended to requests, append_indptr i32 [batch + 1], whose lengths afterwards are
 /// seq_lens i32 [batch]: the j-th new token of request b gets batch_indices = b and positions =
 /// seq_lens[b] - its count + j. Both outputs i32 [at least append_indptr[batch]]; the tail is -1
