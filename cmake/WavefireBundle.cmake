@@ -32,8 +32,9 @@ function(wavefire_add_bundle)
     DEPENDS ${list} wavefire_cli
     COMMENT "Compiling the ${WAVEFIRE_KERNELS} GPU kernels" VERBATIM)
   add_custom_target(wavefire_bundle ALL DEPENDS ${stamp})
-  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  # OPTIONAL: what is installed may have been built without `all`.
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library OPTIONAL)
   if(WAVEFIRE_BUILD_PYTHON)
-    install(FILES ${file} DESTINATION wavefire/lib COMPONENT python)
+    install(FILES ${file} DESTINATION wavefire/lib COMPONENT python OPTIONAL)
   endif()
 endfunction()

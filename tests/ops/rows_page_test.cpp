@@ -197,7 +197,7 @@ TEST(AppendMla, WritesBothPartsFromTheHalvesOfOneBuffer) {
                                                                {0, 6, 0},
                                                                {1, 7, 3},
                                                                {3, 4, 3},
-                                                               {5, 7, 0},
+                                                               {5, 2, 0},
                                                                {6, 0, 0}};
     for (auto [token, page, slot] : expected) {
       for (std::int64_t d = 0; d < 576; ++d) {
