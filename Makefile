@@ -74,6 +74,11 @@ bench: package  ## Measure against PyTorch: table, JSON and plots in benchmarks/
 	@tools/setup.sh bench
 	@PYTHONPATH=$(PACKAGE_PATH) $(PY) benchmarks/run.py $(ARGS)
 
+.PHONY: gpu-bench
+gpu-bench: build  ## Measure on this machine's CUDA GPU (needs PyTorch with CUDA, see PYTHON)
+	@tools/setup.sh bench
+	@PYTHONPATH=$(PACKAGE_PATH) $(PY) benchmarks/gpu.py $(ARGS)
+
 .PHONY: lint
 lint: setup  ## Check formats, clang-tidy, ruff, scripts, structure and documents
 	@$(CONFIGURE) >/dev/null

@@ -32,22 +32,17 @@ class Result:
         return None if self.peer is None else self.peer / self.ours
 
 
-def alternate(works: list[Work], repeats: int) -> list[list[float]]:
-    for work in works:
-        work()
-    times: list[list[float]] = [[] for _ in works]
-    for _ in range(repeats):
-        for work, taken in zip(works, times, strict=True):
-            begin = time.perf_counter()
-            work()
-            taken.append(time.perf_counter() - begin)
-    return times
+def seconds(work: Work) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
 
 
 class Bench:
-    def __init__(self, quick: bool) -> None:
+    def __init__(self, quick: bool, timer: Callable[[Work], float] = seconds) -> None:
         self.repeats = 5 if quick else 11
         self.quick = quick
+        self.timer = timer
         self.results: list[Result] = []
         self.read_bandwidth, self.copy_bandwidth, self.multiply_rate = self._ceilings()
 
@@ -58,11 +53,21 @@ class Bench:
         y = torch.empty_like(x)
         a = torch.randn(2048, 2048)
         b = a.bfloat16()
-        read, copy, single, half = alternate(
-            [x.sum, lambda: y.copy_(x), lambda: a @ a, lambda: b @ b], self.repeats
+        read, copy, single, half = self.alternate(
+            [x.sum, lambda: y.copy_(x), lambda: a @ a, lambda: b @ b]
         )
         product = 2 * 2048**3 / min(*single, *half)
         return 4 * x.numel() / min(read), 8 * x.numel() / min(copy), product
+
+    def alternate(self, works: list[Work]) -> list[list[float]]:
+        """The times of each work, which take turns, warm."""
+        for work in works:
+            self.timer(work)
+        times: list[list[float]] = [[] for _ in works]
+        for _ in range(self.repeats):
+            for work, taken in zip(works, times, strict=True):
+                taken.append(self.timer(work))
+        return times
 
     def add(
         self,
@@ -84,7 +89,7 @@ class Bench:
         if not check():
             raise SystemExit(f"{group} {case}: the result is wrong; nothing is measured")
         works = [ours, *([] if peer is None else [peer]), *([] if beside is None else [beside[0]])]
-        times = alternate(works, self.repeats)
+        times = self.alternate(works)
         mine = statistics.median(times[0])
         other = None if peer is None else statistics.median(times[1])
         if beside is not None:

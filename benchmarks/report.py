@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/performance.md from results of run.py: one section for each JSON file given."""
+"""Writes docs/performance.md from results of run.py and gpu.py: a section for each JSON file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 HEAD = """# Performance
 
-Measured by `make bench`: ours and the peer in turn in one process, the median of repeats, each
-result checked before it is timed. The ceilings are measured in the same run: reading is a sum over
-256 MiB, copying a `copy_` of them, the product PyTorch's faster square matrix product (float32 or
-bfloat16). The share of the ceiling is the time that the ceiling would allow over the time taken.
-Other machines: run `make bench`, then `benchmarks/report.py FILE.json...`, which writes this page.
+Measured by `make bench` and, on a CUDA GPU, `make gpu-bench`: ours and the peer in turn in one
+process, the median of repeats, each result checked before it is timed. The ceilings are measured in
+the same run: reading is a sum over 256 MiB (2 GiB on a GPU), copying a `copy_` of them, the product
+PyTorch's faster square matrix product (float32 or bfloat16). The share of the ceiling is the time
+that the ceiling would allow over the time taken; where the ceiling is a copy, more than 100 % says
+that PyTorch's copy is not the best one. On a GPU times are those of the device.
+
+Other machines: run them, then `benchmarks/report.py FILE.json...`, which writes this page.
 """
 
 
@@ -29,14 +32,18 @@ def row(result: dict) -> str:
 
 def section(path: Path) -> str:
     record = json.loads(path.read_text())
+    cpu = f", {record['threads']} threads, CPU level {record['level']}" if "level" in record else ""
     lines = [
-        f"## {record['processor']}, {record['threads']} threads, CPU level {record['level']}",
+        f"## {record['processor']}{cpu}",
         "",
         f"Commit {record['commit'][:12]}, torch {record['torch']}. Ceilings: "
         f"read {record['read_bandwidth'] / 1e9:.1f} GB/s, "
         f"copy {record['copy_bandwidth'] / 1e9:.1f} GB/s, "
         f"product {record['multiply_rate'] / 1e9:.0f} GFLOP/s.",
     ]
+    if "run_seconds" in record:
+        host = 1e6 * record["run_seconds"]
+        lines.append(f"`run()` of a small batch takes {host:.1f} us of the host.")
     groups = dict.fromkeys(result["group"] for result in record["results"])
     for group in groups:
         lines += ["", f"### {group}", "", "| case | time | rate | of ceiling | against | spread |"]

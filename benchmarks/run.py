@@ -8,21 +8,15 @@ the median counts, and an A/A row (ours against ours) states the noise.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
-import subprocess
-from dataclasses import asdict
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import torch
 import wavefire
-from measure import Bench, Result, close
+from measure import Bench, close
+from record import write_record
 from rows import bench_rows, bench_sampling
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 HERE = Path(__file__).parent
 
@@ -134,19 +128,6 @@ def processor() -> str:
     return platform.processor()
 
 
-def plot(results: list[Result], path: Path) -> None:
-    rows = [r for r in results if r.ratio is not None]
-    figure, axes = plt.subplots(figsize=(9, 0.35 * len(rows) + 1.2))
-    axes.barh([f"{r.group}: {r.case}" for r in rows], [r.ratio for r in rows], color="#3b6ea5")
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_xscale("log")
-    axes.invert_yaxis()
-    axes.set_xlabel("times as fast as the peer")
-    axes.tick_params(axis="y", labelsize=7)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer cases and repeats")
@@ -164,25 +145,15 @@ def main() -> None:
     )
     for part in (bench_plan, bench_rows, bench_sampling, bench_prefill, bench_decode):
         part(bench)
-    args.output.mkdir(parents=True, exist_ok=True)
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
+    write_record(
+        bench,
+        args.output / "cpu.json",
+        {
+            "processor": processor(),
+            "threads": torch.get_num_threads(),
+            "level": wavefire.cpu_level(),
+        },
     )
-    record = {
-        "commit": commit.stdout.strip(),
-        "processor": processor(),
-        "threads": torch.get_num_threads(),
-        "level": wavefire.cpu_level(),
-        "torch": torch.__version__,
-        "wavefire": wavefire.__version__,
-        "read_bandwidth": bench.read_bandwidth,
-        "copy_bandwidth": bench.copy_bandwidth,
-        "multiply_rate": bench.multiply_rate,
-        "results": [{**asdict(r), "ratio": r.ratio} for r in bench.results],
-    }
-    (args.output / "cpu.json").write_text(json.dumps(record, indent=2) + "\n")
-    plot(bench.results, args.output / "cpu.png")
-    print(f"wrote {args.output / 'cpu.json'} and {args.output / 'cpu.png'}")
 
 
 if __name__ == "__main__":

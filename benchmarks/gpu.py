@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Measures Wavefire on a CUDA GPU beside PyTorch, and against the GPU's ceilings, in one run.
+
+Times are those of the device, between two events; buffers are larger than the L2 cache. A number is
+printed only after its result was checked. Host time of run() is measured apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import torch
+import wavefire
+from measure import Bench, Work, close
+from record import write_record
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+HERE = Path(__file__).parent
+DIM = 128
+sdpa = torch.nn.functional.scaled_dot_product_attention
+
+
+def device_seconds(work: Work) -> float:
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda._sleep(200_000)  # the host runs ahead: its time does not count
+    begin.record()
+    work()
+    end.record()
+    end.synchronize()
+    return 1e-3 * begin.elapsed_time(end)
+
+
+class GpuBench(Bench):
+    def __init__(self, quick: bool) -> None:
+        super().__init__(quick, device_seconds)
+
+    def _ceilings(self) -> tuple[float, float, float]:
+        x = torch.ones(512 << 20, device="cuda")
+        y = torch.empty_like(x)
+        b = torch.randn(8192, 8192, device="cuda").bfloat16()
+        read, copy, product = self.alternate([x.sum, lambda: y.copy_(x), lambda: b @ b])
+        return 4 * x.numel() / min(read), 8 * x.numel() / min(copy), 2 * 8192**3 / min(product)
+
+
+def random(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, device="cuda").bfloat16()
+
+
+def workspace() -> torch.Tensor:
+    return torch.empty(128 << 20, dtype=torch.uint8, device="cuda")
+
+
+def bench_decode(bench: Bench) -> None:
+    batch, kv_heads, length = 64, 8, 8192  # 2 GiB of KV
+    for page in (1, 16, 64):
+        pages = batch * length // page
+        cache = random(pages, 2, page, kv_heads, DIM)
+        indices = torch.randperm(pages).int()
+        indptr = torch.arange(batch + 1, dtype=torch.int32) * (length // page)
+        last = torch.full((batch,), page, dtype=torch.int32)
+        order = indices.long().cuda()
+        k, v = (cache[order, i].view(batch, length, kv_heads, DIM).transpose(1, 2) for i in (0, 1))
+        for group in (1, 4, 8, 16):
+            q = random(batch, kv_heads * group, DIM)
+            wrapper = wavefire.BatchDecodeWithPagedKVCacheWrapper(workspace())
+            wrapper.plan(
+                indptr, indices, last, kv_heads * group, kv_heads, DIM, page, q_data_type=q.dtype
+            )
+            out = torch.empty_like(q)
+            wrapper.run(q, cache, out=out)
+            expected = sdpa(q[:, :, None], k, v, enable_gqa=True)[:, :, 0]
+            bench.add(
+                "decode",
+                f"bf16, 2 GiB of KV, page {page}, group {group}",
+                lambda w=wrapper, x=q, c=cache, o=out: w.run(x, c, out=o),
+                lambda x=q, a=k, b=v: sdpa(x[:, :, None], a, b, enable_gqa=True),
+                "SDPA",
+                lambda o=out, e=expected: close(o, e, 0.02),
+                4 * k.numel(),
+                "B/s",
+                bench.read_bandwidth,
+            )
+
+
+def bench_prefill(bench: Bench) -> None:
+    backends = {"FlashAttention-2": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
+    for length in (4096,) if bench.quick else (4096, 16384):
+        for causal in (False, True):
+            heads = 32
+            q, k, v = (random(length, heads, DIM) for _ in range(3))
+            indptr = torch.tensor([0, length], dtype=torch.int32)
+            wrapper = wavefire.BatchPrefillWithRaggedKVCacheWrapper(workspace())
+            wrapper.plan(indptr, indptr, heads, heads, DIM, causal=causal, q_data_type=q.dtype)
+            out = torch.empty_like(q)
+            wrapper.run(q, k, v, out=out)
+            batch = tuple(x.transpose(0, 1)[None].contiguous() for x in (q, k, v))
+            for name, backend in backends.items():
+
+                def peer(x: tuple = batch, c: bool = causal, b: SDPBackend = backend) -> object:
+                    with sdpa_kernel(b):
+                        return sdpa(*x, is_causal=c)
+
+                bench.add(
+                    "prefill",
+                    f"bf16 hd 128, {length} {'causal' if causal else 'full'}",
+                    lambda w=wrapper, x=(q, k, v), o=out: w.run(*x, out=o),
+                    peer,
+                    name,
+                    lambda o=out, p=peer: close(o, p()[0].transpose(0, 1), 0.02),
+                    4 * heads * length * length * DIM * (0.5 if causal else 1),
+                    "FLOP/s",
+                    bench.multiply_rate,
+                )
+
+
+def bench_rows(bench: Bench) -> None:
+    rows, hidden = 65536, 4096
+    x, r, w = random(rows, hidden), random(rows, hidden), random(hidden)
+    out, half = torch.empty_like(x), torch.empty_like(x[:, : hidden // 2])
+    f = torch.nn.functional
+    few = slice(0, 512)  # what is compared
+    q, k = random(rows, 32, DIM), random(rows, 8, DIM)
+    positions = torch.arange(rows, device="cuda", dtype=torch.int32)
+    cache = random(rows // 16, 2, 16, 8, DIM)
+    tables = (
+        torch.arange(rows // 16, device="cuda", dtype=torch.int32),
+        torch.tensor([0, rows // 16], device="cuda", dtype=torch.int32),
+        torch.tensor([16], device="cuda", dtype=torch.int32),
+    )
+    first = torch.zeros(rows, device="cuda", dtype=torch.int32)
+
+    def add(case: str, ours: Work, peer: Work | None, elements: int, good: bool) -> None:
+        bench.add(
+            "rows", case, ours, peer, "torch", lambda: good, 2 * elements, "B/s",
+            bench.copy_bandwidth,
+        )  # fmt: skip
+
+    def append() -> None:
+        wavefire.append_paged_kv_cache(k, k, first, positions, cache, *tables)
+
+    good = close(wavefire.rmsnorm(x[few], w), f.rms_norm(x[few], (hidden,), w, 1e-6), 0.02)
+    add(
+        "rmsnorm", lambda: wavefire.rmsnorm(x, w, out=out),
+        lambda: f.rms_norm(x, (hidden,), w, 1e-6), 2 * x.numel(), good,
+    )  # fmt: skip
+    gate, up = x[few, : hidden // 2], x[few, hidden // 2 :]
+    good = close(wavefire.silu_and_mul(x[few]), f.silu(gate.float()) * up, 0.02)
+    add("silu_and_mul", lambda: wavefire.silu_and_mul(x, out=half), None, 3 * half.numel(), good)
+    y, s = x[few].clone(), r[few].clone()
+    wavefire.fused_add_rmsnorm(y, s, w)
+    good = close(s, x[few] + r[few], 0.02)
+    zero = torch.zeros_like(x)
+    add(
+        "fused_add_rmsnorm", lambda: wavefire.fused_add_rmsnorm(zero, r, w), None, 4 * x.numel(),
+        good,
+    )  # fmt: skip
+    host = [t[few].cpu() for t in (q, k, positions)]
+    pair = wavefire.apply_rope_pos_ids(q[few], k[few], positions[few])
+    good = all(
+        close(a.cpu(), b, 0.02)
+        for a, b in zip(pair, wavefire.apply_rope_pos_ids(*host), strict=True)
+    )
+    add(
+        "rope in place", lambda: wavefire.apply_rope_pos_ids_inplace(q, k, positions), None,
+        2 * (q.numel() + k.numel()), good,
+    )  # fmt: skip
+    append()
+    good = bool((cache[:, 0].reshape(rows, 8, DIM) == k).all())
+    add("append, page 16", append, None, 4 * k.numel(), good)
+
+
+def host_time(calls: int = 500) -> float:
+    """Seconds of the host in one run() of a small batch, the device being idle or behind."""
+    indptr = torch.tensor([0, 1, 2], dtype=torch.int32)
+    one = torch.ones(2, dtype=torch.int32)
+    wrapper = wavefire.BatchDecodeWithPagedKVCacheWrapper(workspace())
+    wrapper.plan(indptr, indptr[:2], one, 8, 2, DIM, 16, q_data_type=torch.bfloat16)
+    q, cache = random(2, 8, DIM), random(2, 2, 16, 2, DIM)
+    k, v = cache[:, 0], cache[:, 1]
+    out = torch.empty_like(q)
+    best = float("inf")
+    for _ in range(10):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(calls // 10):
+            wrapper.run(q, (k, v), out=out)
+        best = min(best, (time.perf_counter() - begin) / (calls // 10))
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer cases and repeats")
+    parser.add_argument(
+        "--output", type=Path, default=HERE / "results", help="folder of the JSON and plots"
+    )
+    args = parser.parse_args()
+    if not torch.cuda.is_available():
+        raise SystemExit("gpu.py: no CUDA GPU here, or PyTorch was built without CUDA")
+    torch.manual_seed(0)
+    bench = GpuBench(args.quick)
+    name = torch.cuda.get_device_name()
+    print(
+        f"{name}, torch {torch.__version__}; ceilings: read {bench.read_bandwidth / 1e9:.0f} GB/s, "
+        f"copy {bench.copy_bandwidth / 1e9:.0f} GB/s, "
+        f"matrix product {bench.multiply_rate / 1e12:.0f} TFLOP/s"
+    )
+    run_seconds = host_time()
+    print(f"run() of a small batch: {1e6 * run_seconds:.2f} us of the host")
+    for part in (bench_rows, bench_decode, bench_prefill):
+        part(bench)
+    write_record(bench, args.output / "gpu.json", {"processor": name, "run_seconds": run_seconds})
+
+
+if __name__ == "__main__":
+    main()
