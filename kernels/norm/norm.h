@@ -27,12 +27,6 @@ WF_DEVICE char* row_at(const void* base, const i64 (&stride)[2], Index at) {
   return static_cast<char*>(const_cast<void*>(base)) + elements * size_of(dtype);
 }
 
-/// A value and its weight, asked for together.
-template <class E>
-struct Weighted {
-  E value, weight;
-};
-
 /// One row. With a residual the sum is kept in float32 for the norm and rounded for the residual.
 template <class Rows, DType dtype, DType weight_dtype, bool add, bool stream>
 WF_DEVICE void rms_norm_row(const Params& p, i64 row, i64 next) {
@@ -46,18 +40,17 @@ WF_DEVICE void rms_norm_row(const Params& p, i64 row, i64 next) {
   const auto values = Rows::hold(p.width, [&](i64 column, int count) {
     E v = Rows::template load<dtype>(x, column, count);
     if constexpr (add) v = v + Rows::template load<dtype>(residual, column, count);
-    return Weighted<E>{v, Rows::template load<weight_dtype>(p.weight, column, count)};
+    return v;
   });
-  const float squares = values.sum(
-      [](const Weighted<E>& v, int, E partial) { return tile::fma(v.value, v.value, partial); });
+  const float squares = values.sum([](E v, int, E partial) { return tile::fma(v, v, partial); });
   const float mean = squares / static_cast<float>(p.width);
   const E factor = T::splat(Rows::reciprocal_sqrt(mean + p.eps));
   const E weight_bias = T::splat(p.weight_bias);
-  values.for_each([&](i64 column, int count, const Weighted<E>& v) {
+  values.for_each([&](i64 column, int count, E v) {
     Rows::prefetch(next_x + column * size_of(dtype));  // the loads of this pass come from the cache
-    if constexpr (add) Rows::template store<dtype>(residual, column, count, v.value);
-    const E w = v.weight + weight_bias;
-    Rows::template store<dtype, stream>(out, column, count, v.value * factor * w);
+    if constexpr (add) Rows::template store<dtype>(residual, column, count, v);
+    const E w = Rows::template load<weight_dtype>(p.weight, column, count) + weight_bias;
+    Rows::template store<dtype, stream>(out, column, count, v * factor * w);
   });
 }
 

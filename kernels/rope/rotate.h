@@ -17,12 +17,12 @@ struct Angles {
   alignas(64) float sine[max_head_dim + 64];
 };
 
-/// Stores those of the pairs from `column` on.
-template <class E>
+/// Stores those of the pairs from `column` on, for `Rows` to rotate by.
+template <class Rows, class E>
 WF_DEVICE void store_angles(const Params& p, E sine, E cosine, i64 column, int count,
                             Angles& angles) {
   using T = tile::ElementTraits<E>;
-  if (T::width == 1 || !p.interleaved) {
+  if (tile::ElementTraits<typename Rows::Element>::width == 1 || !p.interleaved) {
     T::store(angles.sine + column, sine);
     T::store(angles.cosine + column, cosine);
     return;
@@ -43,24 +43,26 @@ WF_DEVICE void store_angles(const Params& p, E sine, E cosine, i64 column, int c
 /// The team's lanes share the pairs.
 template <class Rows>
 WF_DEVICE void angles_of(const Params& p, i64 position, Angles& angles) {
-  using E = typename Rows::Element;
+  using Spread = typename Rows::Spread;
+  using E = typename Spread::Element;
   const i32 pairs = p.rotary_dim / 2;
   if (p.frequency != nullptr) {
-    Rows::for_columns(pairs, [&](i64 column, int count) {
+    Spread::for_columns(pairs, [&](i64 column, int count) {
       E s, c;
       math::sincos_product(tile::ElementTraits<E>::splat(static_cast<float>(position)),
-                           Rows::template load<DType::f32>(p.frequency, column, count),
-                           Rows::template load<DType::f32>(p.frequency_rest, column, count), s, c);
-      store_angles(p, s, c, column, count, angles);
+                           Spread::template load<DType::f32>(p.frequency, column, count),
+                           Spread::template load<DType::f32>(p.frequency_rest, column, count), s,
+                           c);
+      store_angles<Rows>(p, s, c, column, count, angles);
     });
   } else {
     tile::with_output_dtype(p.cos_sin_dtype, [&]<DType dtype>() {
       const char* row =
           static_cast<const char*>(p.cos_sin) + position * p.cos_sin_stride * size_of(dtype);
       const char* sines = row + i64{pairs} * size_of(dtype);
-      Rows::for_columns(pairs, [&](i64 column, int count) {
-        store_angles(p, Rows::template load<dtype>(sines, column, count),
-                     Rows::template load<dtype>(row, column, count), column, count, angles);
+      Spread::for_columns(pairs, [&](i64 column, int count) {
+        store_angles<Rows>(p, Spread::template load<dtype>(sines, column, count),
+                           Spread::template load<dtype>(row, column, count), column, count, angles);
       });
     });
   }

@@ -13,9 +13,9 @@ constexpr generate::RowTeams warps(int kept) { return {.lanes = warp, .teams = 8
 
 generate::RowTeams norm_rows(std::int64_t width) {
   if (width <= warp * element_width) return warps(1);
-  // Two elements a lane leave the registers for as many blocks as a multiprocessor takes.
-  if (width <= std::int64_t{256} * element_width * 2) return {.lanes = 256, .teams = 1, .kept = 2};
-  if (width <= std::int64_t{512} * element_width * 2) return {.lanes = 512, .teams = 1, .kept = 2};
+  // What a warp does once (addresses, the sum over the team) costs as much as sixteen values a lane.
+  if (width <= std::int64_t{128} * element_width * 4) return {.lanes = 128, .teams = 1, .kept = 4};
+  if (width <= std::int64_t{256} * element_width * 4) return {.lanes = 256, .teams = 1, .kept = 4};
   return {.lanes = 512, .teams = 1};  // read again, from the L2
 }
 
@@ -25,7 +25,7 @@ generate::RowTeams activation_rows(std::int64_t width) {
 }
 
 generate::RowTeams head_rows() { return warps(0); }
-generate::RowTeams rope_rows() { return {.lanes = 256, .teams = 1}; }
-generate::RowTeams append_rows() { return {.lanes = 64, .teams = 1}; }
+generate::RowTeams rope_rows() { return {.lanes = 64, .teams = 1}; }
+generate::RowTeams append_rows() { return {.lanes = 16, .teams = 16}; }
 
 }  // namespace wavefire::tune

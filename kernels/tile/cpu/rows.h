@@ -12,6 +12,7 @@ struct CpuRows {
   // A team of lanes can divide the parts of its work; here is one lane.
   using Part = CpuRows;
   static constexpr int parts = 1;
+  using Spread = CpuRows;  // nor can it spread what takes long to compute
   WF_DEVICE static int part() { return 0; }
   WF_DEVICE static void sync() {}
 

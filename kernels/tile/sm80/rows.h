@@ -50,6 +50,8 @@ struct NvidiaRows {
   static constexpr int part_lanes = lanes < 8 ? lanes : 8;
   using Part = NvidiaRows<part_lanes, aligned, 0>;
   static constexpr int parts = lanes / part_lanes;
+  /// A value to a lane, where computing it takes longer than loading.
+  using Spread = NvidiaRows<lanes, false, 0>;
   WF_DEVICE static int part() { return lane() / part_lanes; }
   WF_DEVICE static void sync() {
     if constexpr (lanes > 32) {
@@ -180,10 +182,19 @@ struct NvidiaRows {
   WF_DEVICE static void copy(char* to, const char* from, i64 bytes, bool = false) {
     i64 copied = 0;
     if constexpr (aligned) {
-      for (i64 at = lane() * 16; at + 16 <= bytes; at += lanes * 16) {
-        u32 words[4];
-        isa::load_16(from + at, words);
-        isa::store_16<false>(to + at, words);
+      constexpr int several = 4;  // loads on their way before the first store
+      for (i64 at = lane() * 16; at + 16 <= bytes; at += several * lanes * 16) {
+        u32 words[several][4];
+        WF_UNROLL
+        for (int i = 0; i < several; ++i) {
+          if (at + i * lanes * 16 + 16 <= bytes) isa::load_16(from + at + i * lanes * 16, words[i]);
+        }
+        WF_UNROLL
+        for (int i = 0; i < several; ++i) {
+          if (at + i * lanes * 16 + 16 <= bytes) {
+            isa::store_16<false>(to + at + i * lanes * 16, words[i]);
+          }
+        }
       }
       copied = bytes / 16 * 16;
     }
