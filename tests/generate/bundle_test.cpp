@@ -104,7 +104,7 @@ TEST(Targets, DevicesTakeTheirOwnCodeOrThatOfTheNearestBeforeThem) {
 TEST(Targets, ObjectsSayTheirLaunch) {
   const TestCache cache;
   for (const char* name :
-       {"norm.sm80:lanes=256,teams=1,kept=2",
+       {"norm.sm80:lanes=256,teams=1,kept=4",
         "attention.gfx942:operand=bfloat16,element_bytes=2,tile_rows=128,k_segments=1,rope=0"}) {
     std::shared_ptr<const Kernel> kernel;
     try {
