@@ -18,10 +18,10 @@ from wavefire._tensors import dtype_codes
 PAGE = Path(__file__).parent.parent / "docs/support.md"
 HEAD = """# Support
 
-Which types the operations take, on the device of this build: the CPU, at its levels scalar, AVX2
-and AVX-512. No GPU backend is in the library yet. `tools/support_matrix.py` writes this page by
-calling every operation with every type, and a test compares. A call with another type is an error
-that names the types it takes.
+Which types the operations take on the CPU, at its levels scalar, AVX2 and AVX-512;
+[devices](devices.md) says what runs on GPUs. `tools/support_matrix.py` writes this page by calling
+every operation with every type, and a test compares. A call with another type is an error that
+names the types it takes.
 
 """
 

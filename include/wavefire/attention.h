@@ -104,8 +104,8 @@ class BatchAttention {
   BatchAttention& operator=(BatchAttention&&) noexcept;
 
   /// `qo_indptr`: i32 [batch + 1], non-decreasing, first entry 0. Arrays are on the host or on
-  /// `options.device`. Throws `Error` and keeps the
-  /// previous plan when an argument is not acceptable.
+  /// `options.device`. Throws `Error` and keeps the previous plan when an argument is not
+  /// acceptable.
   void plan(const AttentionOptions& options, const TensorView& qo_indptr, const PageTable& pages,
             const CustomMask& mask = {});
   /// The same over contiguous rows: `kv_indptr` i32 [batch + 1].

@@ -221,14 +221,9 @@ class Batch(Handle):
             lse = empty(q, shape[:2], "float32")
         elif lse is not None:
             require_shape(operation, "lse", lse, shape[:2], "float32")
-        q_value = k_value = v_value = 1.0
-        q_heads = k_heads = v_heads = None
-        if q_scale is not None:
-            q_value, q_heads = scale(operation, "q_scale", q_scale)
-        if k_scale is not None:
-            k_value, k_heads = scale(operation, "k_scale", k_scale)
-        if v_scale is not None:
-            v_value, v_heads = scale(operation, "v_scale", v_scale)
+        q_value, q_heads = scale(operation, "q_scale", q_scale)
+        k_value, k_heads = scale(operation, "k_scale", k_scale)
+        v_value, v_heads = scale(operation, "v_scale", v_scale)
         _run(
             operation, self._handle, q, k, v, out, lse, q_value, k_value, v_value,
             q_heads, k_heads, v_heads, sinks, None,

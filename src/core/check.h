@@ -66,6 +66,7 @@ struct TensorRule {
   /// On the host. Throws `Error` (unsupported) if `use_device` gave the host's tensors to a device
   /// for which the operation has no kernel.
   const TensorRule& on_cpu() const;
+  /// On the device of a plan. Throws `Error` (invalid_argument).
   const TensorRule& on(Device accepted) const;
   const TensorRule& dtype(DType accepted) const;
   const TensorRule& one_of(std::initializer_list<DType> accepted) const;

@@ -60,20 +60,21 @@ const Bundle& built_in() {
 }
 
 void write_bundle(const std::filesystem::path& path, const std::map<std::string, Entry>& entries) {
+  std::map<std::string, std::string> encoded;
+  for (const auto& [id, entry] : entries) encoded[id] = encode(entry);
   // Offsets depend on the length of the index, and that on theirs: they are written in equal width.
   const auto index_of = [&](std::size_t first) {
     std::ostringstream index;
-    index << magic << ' ' << entries.size() << '\n';
+    index << magic << ' ' << encoded.size() << '\n';
     std::size_t offset = first;
-    for (const auto& [id, entry] : entries) {
-      const std::size_t bytes = encode(entry).size();
-      index << id << ' ' << std::setw(12) << offset << ' ' << bytes << '\n';
-      offset += bytes;
+    for (const auto& [id, bytes] : encoded) {
+      index << id << ' ' << std::setw(12) << offset << ' ' << bytes.size() << '\n';
+      offset += bytes.size();
     }
     return index.str();
   };
   std::string text = index_of(index_of(0).size());
-  for (const auto& [id, entry] : entries) text += encode(entry);
+  for (const auto& [id, bytes] : encoded) text += bytes;
   write_file(path, text);
 }
 

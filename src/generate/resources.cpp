@@ -26,16 +26,18 @@ std::string_view part_of(std::string_view bytes, std::size_t offset, std::size_t
   return offset <= bytes.size() ? bytes.substr(offset, size) : std::string_view{};
 }
 
+/// The header of section `i`; zeros if there is none.
+Elf64_Shdr section_of(std::string_view object, const Elf64_Ehdr& header, unsigned i) {
+  return read_at<Elf64_Shdr>(object, header.e_shoff + std::size_t{i} * sizeof(Elf64_Shdr));
+}
+
 /// Calls f(name, contents, size) for every section; a section without bytes has a size still.
 template <class F>
 void for_sections(std::string_view object, F&& f) {
   const auto header = read_at<Elf64_Ehdr>(object, 0);
-  const auto section = [&](unsigned i) {
-    return read_at<Elf64_Shdr>(object, header.e_shoff + std::size_t{i} * sizeof(Elf64_Shdr));
-  };
-  const Elf64_Shdr strings = section(header.e_shstrndx);
+  const Elf64_Shdr strings = section_of(object, header, header.e_shstrndx);
   for (unsigned i = 0; i < header.e_shnum; ++i) {
-    const Elf64_Shdr s = section(i);
+    const Elf64_Shdr s = section_of(object, header, i);
     std::string_view name = part_of(object, strings.sh_offset + s.sh_name, object.size());
     name = name.substr(0, name.find('\0'));
     f(name, s.sh_type == SHT_NOBITS ? std::string_view{} : part_of(object, s.sh_offset, s.sh_size),
@@ -77,19 +79,16 @@ int metadata_number(std::string_view metadata, std::string_view key) {
 /// The bytes of a variable, up to the end of its section; empty if there is none of that name.
 std::string_view variable(std::string_view object, std::string_view name) {
   const auto header = read_at<Elf64_Ehdr>(object, 0);
-  const auto section = [&](unsigned i) {
-    return read_at<Elf64_Shdr>(object, header.e_shoff + std::size_t{i} * sizeof(Elf64_Shdr));
-  };
   for (unsigned i = 0; i < header.e_shnum; ++i) {
-    const Elf64_Shdr symbols = section(i);
+    const Elf64_Shdr symbols = section_of(object, header, i);
     if (symbols.sh_type != SHT_SYMTAB && symbols.sh_type != SHT_DYNSYM) continue;
-    const Elf64_Shdr strings = section(symbols.sh_link);
+    const Elf64_Shdr strings = section_of(object, header, symbols.sh_link);
     for (std::size_t at = 0; at < symbols.sh_size; at += sizeof(Elf64_Sym)) {
       const auto symbol = read_at<Elf64_Sym>(object, symbols.sh_offset + at);
       const std::string_view text =
           part_of(object, strings.sh_offset + symbol.st_name, name.size() + 1);
       if (!text.starts_with(name) || text.size() <= name.size() || text[name.size()] != 0) continue;
-      const Elf64_Shdr home = section(symbol.st_shndx);
+      const Elf64_Shdr home = section_of(object, header, symbol.st_shndx);
       return part_of(object, home.sh_offset + (symbol.st_value - home.sh_addr), symbol.st_size);
     }
   }

@@ -23,6 +23,7 @@ namespace wavefire {
 namespace {
 
 constexpr const char* operation = "attention";
+constexpr const char* plan_operation = "attention plan";
 
 /// Requests of few rows and of many go to different kernels (src/tune/attention.h).
 constexpr std::size_t most_parts = 2;
@@ -166,7 +167,7 @@ void Plan::distribute(const GraphLimits& limits) {
   for (const auto& part : limits.parts) part_of(part.kernel);
   assign_requests();
   const bool fixed = !limits.parts.empty();
-  core::require(!fixed || part_count == limits.parts.size(), "attention plan", "qo_indptr",
+  core::require(!fixed || part_count == limits.parts.size(), plan_operation, "qo_indptr",
                 "lengths for another kernel",
                 "lengths like those of the first plan, whose launches a graph has captured");
   for (std::size_t i = 0; i < part_count; ++i) {
@@ -183,7 +184,7 @@ void Plan::distribute(const GraphLimits& limits) {
                         .item_overhead = 1,
                         .row_overhead = part.kernel.row_overhead};
     if (fixed) {
-      core::require(part.work.requests.size() <= limits.parts[i].requests, "attention plan",
+      core::require(part.work.requests.size() <= limits.parts[i].requests, plan_operation,
                     "qo_indptr", core::join(part.work.requests.size(), " requests"),
                     core::join("up to ", limits.parts[i].requests, ", as in the first plan"));
     }
@@ -215,7 +216,7 @@ ops::PlanArray plan_array(const Vector& vector, std::size_t least = 0) {
   return {vector.data(), vector.size() * size, std::max(vector.size(), least) * size};
 }
 
-/// Partial results of a part on a GPU: LSEs, then outputs.
+/// Rows of partial results that a part has room for on a GPU.
 std::size_t partial_rows_of(const Part& part, const GraphLimits& limits, std::size_t i) {
   return limits.parts.empty() ? part.partial_rows()
                               : static_cast<std::size_t>(limits.parts[i].work.partial_rows);
