@@ -13,7 +13,8 @@ constexpr generate::RowTeams warps(int kept) { return {.lanes = warp, .teams = 8
 
 generate::RowTeams norm_rows(std::int64_t width) {
   if (width <= warp * element_width) return warps(1);
-  // What a warp does once (addresses, the sum over the team) costs as much as sixteen values a lane.
+  // What a warp does once (addresses, the sum over the team) costs as much as sixteen values a
+  // lane.
   if (width <= std::int64_t{128} * element_width * 4) return {.lanes = 128, .teams = 1, .kept = 4};
   if (width <= std::int64_t{256} * element_width * 4) return {.lanes = 256, .teams = 1, .kept = 4};
   return {.lanes = 512, .teams = 1};  // read again, from the L2
