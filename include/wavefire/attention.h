@@ -43,7 +43,7 @@ struct AttentionOptions {
   int fixed_split_kv =
       0;  // > 0: cut KV ranges at multiples of it, so that results do not depend on the batch
   bool allow_split = true;  // false: never split a KV range, whatever fixed_split_kv is
-  int workers = 0;          // 0: as many as the device has
+  int workers = 0;          // shares of the work; 0: as many as suit the device
   Device device{};          // of the tensors of a run
   /// On a GPU, > 0: runs may be captured in a graph that is replayed after later plans. The first
   /// plan then fixes the launches and, by its batch size and query lengths, the capacity; page

@@ -2,8 +2,12 @@
 // which lie side by side in memory, are read close in time. In order otherwise: one lane, nothing
 // overlaps but the caches' work for tile i + 1.
 //
-//   tile i:  for each head: place K(i), fetch K(i+1), scores, softmax, rescale,
-//                           place V(i), fetch V(i+1), accumulate
+//   tile i:  for each head: place K(i), fetch K(i+1), scores
+//            for each head: softmax, rescale
+//            for each head: place V(i), fetch V(i+1), accumulate
+//
+// The softmax of one row is a chain of instructions that wait for each other: side by side, those
+// of the heads fill each other's waits.
 #pragma once
 
 #include "tile/target.h"
@@ -21,16 +25,21 @@ struct Lockstep {
       for (i32 head = 0; head < bundle.heads(); ++head) {
         auto& steps = bundle.steps[head];
         steps.load_k_begin(i + 1);
-        if (steps.is_hidden(i)) {
-          steps.load_v_begin(i + 1);
-          continue;
-        }
+        if (steps.is_hidden(i)) continue;
         steps.load_k_end(i);
         steps.scores_begin(i);
         steps.scores_end();
+      }
+      for (i32 head = 0; head < bundle.heads(); ++head) {
+        auto& steps = bundle.steps[head];
+        if (steps.is_hidden(i)) continue;
         steps.softmax(i);
         steps.rescale();
+      }
+      for (i32 head = 0; head < bundle.heads(); ++head) {
+        auto& steps = bundle.steps[head];
         steps.load_v_begin(i + 1);
+        if (steps.is_hidden(i)) continue;
         steps.load_v_end(i);
         steps.accumulate_begin(i);
         steps.accumulate_end();

@@ -22,11 +22,14 @@ AttentionKernel cpu_kernel(const AttentionOptions& o, std::int64_t packed_rows) 
       tune::select_attention(cpu::attention_kernels(), problem, packed_rows);
   // Few rows wait for memory: a tile costs about as much as the products of four rows. Many rows
   // pay for the transposition of K and the widening of V.
+  // Threads take shares as they become free: several for each thread even out what others do on the
+  // same cores.
+  constexpr int shares = 4;
   return {.cpu = kernel,
           .tile_rows = kernel->tile_rows,
           .tile_kv = kernel->tile_kv,
           .heads_per_item = tune::bundle_heads(*kernel, o.num_kv_heads),
-          .workers = o.workers > 0 ? o.workers : cpu::thread_count(),
+          .workers = o.workers > 0 ? o.workers : shares * cpu::thread_count(),
           .row_overhead = kernel->few_rows ? 4 : 8};
 }
 

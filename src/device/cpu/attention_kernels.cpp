@@ -8,13 +8,14 @@
 namespace wavefire::cpu {
 namespace {
 
-// Few rows: eight heads of 64 keys are 256 KiB of bf16 K and V at head dim 128: what is fetched for
-// the next tile stays in L2 until it is used. Many rows: 64 rows repay the transposition of K, 64
-// keys the pass over the output.
+// Few rows: what eight heads fetch for the next tile must stay in L2 until it is used, and memory
+// gives most when K and V of a page are read close in time. The products of bf16 pairs keep up with
+// memory even in short tiles. Many rows: 64 rows repay the transposition of K, 64 keys the pass
+// over the output.
 constexpr attention::Config few_rows(int head_dim, DType operand = DType::f32) {
   return {.operand = operand,
           .tile_rows = 16,
-          .tile_kv = head_dim <= 128 ? 64 : 32,
+          .tile_kv = head_dim <= 128 && operand != DType::bf16 ? 64 : 32,
           .head_dim_qk = head_dim,
           .head_dim_vo = head_dim,
           .bundle = 8,
