@@ -112,7 +112,8 @@ void segment_packbits_(Tensor x, Tensor indptr, bool little, Tensor out, Tensor 
 }
 
 void softmax_(Tensor logits, double temperature, MaybeTensor temperatures, Tensor out) {
-  guarded([&] { softmax(view_of(logits), {temperature, view_of(temperatures)}, view_of(out)); });
+  guarded_on(logits,
+             [&] { softmax(view_of(logits), {temperature, view_of(temperatures)}, view_of(out)); });
 }
 
 SamplingFilters read_filters(double top_k, const MaybeTensor& top_ks, double top_p,
@@ -126,7 +127,7 @@ void sample_(Tensor weights, bool logits, MaybeTensor indices, double top_k, May
              double top_p, MaybeTensor top_ps, double min_p, MaybeTensor min_ps, bool top_k_first,
              std::int64_t seed, MaybeTensor seeds, std::int64_t offset, MaybeTensor offsets,
              Tensor samples, MaybeTensor valid) {
-  guarded([&] {
+  guarded_on(weights, [&] {
     sample({view_of(weights), logits, view_of(indices)},
            read_filters(top_k, top_ks, top_p, top_ps, min_p, min_ps, top_k_first),
            {static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(offset), view_of(seeds),
@@ -137,14 +138,14 @@ void sample_(Tensor weights, bool logits, MaybeTensor indices, double top_k, May
 
 void renormalize_(Tensor probs, double top_k, MaybeTensor top_ks, double top_p, MaybeTensor top_ps,
                   Tensor out) {
-  guarded([&] {
+  guarded_on(probs, [&] {
     renormalize(view_of(probs), read_filters(top_k, top_ks, top_p, top_ps, 0, {}, false),
                 view_of(out));
   });
 }
 
 void mask_logits_(Tensor logits, double top_k, MaybeTensor top_ks, Tensor out) {
-  guarded([&] { mask_logits(view_of(logits), {top_k, view_of(top_ks)}, view_of(out)); });
+  guarded_on(logits, [&] { mask_logits(view_of(logits), {top_k, view_of(top_ks)}, view_of(out)); });
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "activation/params.h"
 #include "attention/config.h"
 #include "norm/params.h"
+#include "sampling/params.h"
 
 namespace wavefire::generate {
 
@@ -78,9 +79,18 @@ struct AppendConfig {
   bool operator==(const AppendConfig&) const = default;
 };
 
+/// All types are parameters. GPUs only.
+struct SamplingConfig {
+  sampling::Kind kind = sampling::Kind::softmax;
+  int lanes = 0;   // threads of a block
+  int blocks = 0;  // that share a row; more than one where blocks can share memory
+  int kept = 0;    // steps of eight values whose values a lane keeps in registers; 0: none
+  bool operator==(const SamplingConfig&) const = default;
+};
+
 /// What is fixed at compile time; the alternative is the operation.
 using KernelConfig = std::variant<attention::Config, NormConfig, ActivationConfig, MergeConfig,
-                                  RopeConfig, AppendConfig>;
+                                  RopeConfig, AppendConfig, SamplingConfig>;
 
 struct KernelSpec {
   Architecture architecture = Architecture::scalar;

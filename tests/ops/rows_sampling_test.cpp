@@ -382,8 +382,8 @@ TEST(Sampling, BadInputIsNamedAndNothingIsWritten) {
                   [&] { run({pv, false, {}}, {{0, {}}, {1, three.view()}, {0, {}}, false}); });
   const HostTensor outside = HostTensor::of(std::vector<std::int32_t>{0, 2});
   expect_rejected("indices", [&] { run({pv, false, outside.view()}, {}); });
-  const HostTensor one_seed(DType::i64, {1});
-  expect_rejected("seed", [&] { run({pv, false, {}}, {}, {0, 0, one_seed.view()}); });
+  const HostTensor three_seeds(DType::i64, {3});
+  expect_rejected("seed", [&] { run({pv, false, {}}, {}, {0, 0, three_seeds.view()}); });
   for (double t : {0.0, -1.0, infinity, nan}) {
     expect_rejected("temperature", [&] { softmax(pv, {t, {}}, out.view()); });
   }
