@@ -46,11 +46,12 @@ struct Entry {
   static constexpr bool searches =
       kind == Kind::filtered || kind == Kind::renorm || kind == Kind::mask;
   using Memory = typename Group::Memory;
+  /// That a multiprocessor has registers and memory for.
+  static constexpr int resident_blocks = Group::kept > 8 ? 1 : (Group::kept > 0 || searches ? 2 : 3);
   static constexpr int shared_bytes = searches ? sizeof(Memory) : sizeof(typename Group::Messages);
 
   WF_DEVICE static void run(const Launch& p, void* memory) {
     Entry entry{p, *static_cast<Memory*>(memory), Group(*static_cast<Memory*>(memory))};
-    Group::begin();
     if constexpr (kind == Kind::softmax) entry.softmax(Group::row());
     if constexpr (kind == Kind::renorm) entry.renormalize(Group::row());
     if constexpr (kind == Kind::mask) entry.mask(Group::row());
@@ -77,13 +78,13 @@ struct Entry {
     });
   }
   WF_DEVICE static bool is_drawable(const Share& share, float floor) {
-    return share.misfits == 0 && share.maximum > floor && share.maximum < tile::infinity;
+    return share.count == 0 && share.maximum > floor && share.maximum < tile::infinity;
   }
 
   WF_DEVICE void softmax(i64 row) {
     const double temperature = read_number(p.temperature, row);
     const auto logits = read(row, -tile::infinity);
-    const Share seen = look_at(group, logits, -tile::infinity);
+    const Share seen = look_at<false>(group, logits, -tile::infinity);
     const float unit = exponent_unit(static_cast<float>(temperature));
     const auto weights = logits.mapped(ToWeight<Group>{true, seen.maximum, unit});
     const double total = kept(group, weights, 0.f).mass;
@@ -94,11 +95,10 @@ struct Entry {
   }
 
   WF_DEVICE void renormalize(i64 row) {
-    Filter filter;
-    const bool accepted = read_filter(p, row, filter);
     const auto weights = read(row, 0.f);
-    const Share seen = look_at(group, weights, 0.f);
-    if (!accepted || !is_drawable(seen, 0.f)) {
+    const Share seen = look_at<true>(group, weights, 0.f);
+    Filter filter;
+    if (!read_filter(p, row, filter) || !is_drawable(seen, 0.f)) {
       return write(row, weights, [](float) { return tile::quiet_nan; });
     }
     const float threshold = threshold_of(weights, seen, filter);
@@ -109,11 +109,10 @@ struct Entry {
   }
 
   WF_DEVICE void mask(i64 row) {
-    Filter filter;
-    const bool accepted = read_filter(p, row, filter);
     const auto logits = read(row, -tile::infinity);
-    const Share seen = look_at(group, logits, -tile::infinity);
-    if (!accepted || seen.misfits > 0) {
+    const Share seen = look_at<false>(group, logits, -tile::infinity);
+    Filter filter;
+    if (!read_filter(p, row, filter) || seen.count > 0) {
       return write(row, logits, [](float) { return tile::quiet_nan; });
     }
     float threshold = -tile::infinity;
@@ -152,14 +151,13 @@ struct Entry {
 
   WF_DEVICE void sample(i64 sample) {
     const i64 row = p.indices.data != nullptr ? read_int(p.indices, sample) : sample;
-    Filter filter;
-    bool accepted = row >= 0 && row < p.rows;
-    if constexpr (searches) accepted = read_filter(p, sample, filter) && accepted;
-    if (!accepted) return reject(sample);
+    if (row < 0 || row >= p.rows) return reject(sample);
     const float floor = p.logits ? -tile::infinity : 0.f;
     const auto values = read(row, floor);
-    Share seen = look_at(group, values, floor);
+    Share seen = look_at<true>(group, values, floor);
     if (!is_drawable(seen, floor)) return reject(sample);
+    Filter filter;
+    if (searches && !read_filter(p, sample, filter)) return reject(sample);
     const auto weights = values.mapped(ToWeight<Group>{p.logits, seen.maximum, exponent_unit(1.f)});
     if (p.logits) {
       seen = kept(group, weights, 0.f);

@@ -9,10 +9,10 @@ WF_NAMESPACE_BEGIN(sampling)
 struct Share {
   double mass = 0;
   float maximum = -tile::infinity;
-  i32 misfits = 0;
+  i32 count = 0;
 };
 WF_DEVICE Share join(Share a, Share b) {
-  return {a.mass + b.mass, tile::max(a.maximum, b.maximum), a.misfits + b.misfits};
+  return {a.mass + b.mass, tile::max(a.maximum, b.maximum), a.count + b.count};
 }
 
 template <class Element>
@@ -23,18 +23,20 @@ WF_DEVICE double wide_sum(const Element& v) {
   return sum;
 }
 
-/// The sum and the largest of a row, and how many are less than `floor` or NaN.
-template <class Group, class Values>
+/// The first message: the sum (`mass`) and the largest of a row, and how many are less than `floor`
+/// or NaN.
+template <bool mass, class Group, class Values>
 WF_DEVICE Share look_at(Group& group, const Values& values, float floor) {
   Share mine;
   values.for_steps([&](int, const auto& v) {
-    mine.mass += wide_sum(v);
+    if constexpr (mass) mine.mass += wide_sum(v);
     WF_UNROLL
     for (float a : v.e) {
       mine.maximum = tile::max(a, mine.maximum);
-      if (!(floor <= a)) ++mine.misfits;
+      if (!(floor <= a)) ++mine.count;
     }
   });
+  group.meet();
   return group.reduce(mine, join);
 }
 

@@ -208,7 +208,7 @@ std::string gpu_source(const KernelSpec& spec, const SamplingConfig& c) {
   const std::string entry = entry_of(spec);
   const bool alone = c.blocks == 1;
   const std::string cluster = core::join("tile::Cluster<", c.blocks, ">");
-  const std::string bounds = "__launch_bounds__(Kernel::threads, Group::resident_blocks)";
+  const std::string bounds = "__launch_bounds__(Kernel::threads, Kernel::resident_blocks)";
   return core::join(
       "#include \"tile/", alone ? "sm80/row_group.h" : "sm90/cluster.h",
       "\"\n\n#include \"sampling/entry.h\"\n\nnamespace wavefire::sampling {\n"

@@ -29,8 +29,10 @@ generate::RowTeams head_rows() { return warps(0); }
 generate::RowTeams rope_rows() { return {.lanes = 64, .teams = 1}; }
 generate::RowTeams append_rows() { return {.lanes = 16, .teams = 16}; }
 
-generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, bool has_clusters) {
+generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, int passes,
+                                       bool has_clusters) {
   generate::SamplingConfig config{.kind = kind, .lanes = 256, .blocks = has_clusters ? 8 : 1};
+  if (passes == 1) return config;
   for (int kept : {2, 8, 16}) {
     if (size > std::int64_t{kept} * element_width * config.lanes * config.blocks) continue;
     config.kept = kept;

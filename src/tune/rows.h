@@ -19,7 +19,8 @@ generate::RowTeams rope_rows();
 /// Tokens whose lanes copy all heads.
 generate::RowTeams append_rows();
 /// Rows of a vocabulary of `size`, each for a group of lanes that keeps it, if it is not too long:
-/// on GPUs with clusters, eight blocks.
-generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, bool has_clusters);
+/// on GPUs with clusters, eight blocks. `passes` over the row: one needs none of it kept.
+generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, int passes,
+                                       bool has_clusters);
 
 }  // namespace wavefire::tune

@@ -21,6 +21,9 @@ struct OneBlock {
   WF_DEVICE static void sync() {
     isa::barrier<0, lanes>();
   }
+  /// The two halves of a barrier between blocks.
+  WF_DEVICE static void arrive() {}
+  WF_DEVICE static void wait() {}
 };
 
 /// f(word) of every 32 bits of `a`: shuffles of larger types.
@@ -56,14 +59,13 @@ class NvidiaRowGroup {
   static constexpr int warp_lanes = 32;
   static constexpr int warps = lanes / warp_lanes;  // of a block
   static constexpr int list_size = 512;             // of the values that a warp can list
-  /// That a multiprocessor has the registers for.
-  static constexpr int resident_blocks = kept <= 8 ? 2 : 1;
   using Element = Floats<width>;
   using Bins = NvidiaBins<NvidiaRowGroup>;
 
  private:
   static constexpr int step = warp_lanes * width;  // columns of a warp
   static constexpr int message_bytes = 16;
+  static constexpr int ahead = 4;  // steps that are read at a time
   static_assert(warps >= blocks && (warps & (warps - 1)) == 0 && warps <= 32);
 
  public:
@@ -76,19 +78,19 @@ class NvidiaRowGroup {
     double bins[2][blocks][warp_lanes];
     double columns[warps][warp_lanes][warp_lanes];  // a lane adds to its own: no two meet
     float listed[warps][list_size];
+    alignas(16) float gathered[lanes];
   };
 
-  WF_DEVICE explicit NvidiaRowGroup(Messages& memory) : messages_(memory) {}
+  WF_DEVICE explicit NvidiaRowGroup(Messages& memory) : messages_(memory) { Blocks::arrive(); }
 
   WF_DEVICE static i64 row() { return isa::block() / blocks; }
+  WF_DEVICE static int thread() { return isa::thread(); }
   WF_DEVICE static int lane() { return isa::thread() % 32; }
   WF_DEVICE static int warp() { return isa::thread() / 32; }
   /// One lane of all.
   WF_DEVICE static bool leads() { return Blocks::rank() == 0 && isa::thread() == 0; }
-  /// Before the first message: all blocks are there.
-  WF_DEVICE static void begin() {
-    if constexpr (blocks > 1) Blocks::template sync<lanes>();
-  }
+  /// Once, before the first message: all blocks are there.
+  WF_DEVICE static void meet() { Blocks::wait(); }
 
   // ---- the lanes of a warp
 
@@ -155,8 +157,10 @@ class NvidiaRowGroup {
       left = columns - lane() * width;
     }
     WF_DEVICE i64 column(int i) const { return begin + i * step; }
-    /// How many of this lane's values in step i stand before the end.
+    /// How many of this lane's values in step i stand before the end, and whether all do.
     WF_DEVICE int count(int i) const { return max(0, min(width, left - i * step)); }
+    /// Not count(i) == width: ptxas 13.0 answers that wrongly.
+    WF_DEVICE bool is_whole(int i) const { return left - i * step >= width; }
   };
   /// Whether the lanes can keep a row of `size` values.
   static constexpr bool fits(i64 size) {
@@ -170,7 +174,11 @@ class NvidiaRowGroup {
    public:
     WF_DEVICE Values(const RowSource& source, Map map)
         : segment(source.size), source_(source), map_(map) {
-      if constexpr (kept > 0) read_kept();
+      if constexpr (kept > 0) {
+        read_steps(0, values_);
+        WF_UNROLL
+        for (int i = 0; i < kept; ++i) values_[i] = map_(values_[i]);
+      }
     }
     /// Calls f(i, value) for every step, in all lanes of a warp alike.
     template <class F>
@@ -186,7 +194,14 @@ class NvidiaRowGroup {
         }
       } else {
         WF_NO_UNROLL
-        for (int i = 0; i < segment.steps; ++i) f(i, map_(read(i)));
+        for (int first = 0; first < segment.steps; first += ahead) {
+          Element values[ahead];
+          read_steps(first, values);
+          WF_UNROLL
+          for (int i = 0; i < ahead; ++i) {
+            if (first + i < segment.steps) f(first + i, map_(values[i]));
+          }
+        }
       }
     }
     /// The values with another map applied to them, behind the one before.
@@ -234,23 +249,15 @@ class NvidiaRowGroup {
       }
       return v;
     }
-    WF_DEVICE Element read(int i) const {
-      Element v;
-      with_output_dtype(source_.dtype, [&]<DType dtype>() {
-        with_alignment(aligned(), [&]<bool is_aligned>() { v = read_as<dtype, is_aligned>(i); });
-      });
-      return v;
-    }
-    /// All of them on their way before the first is used.
-    WF_DEVICE void read_kept() {
+    /// Steps from `first` on, all of them on their way before the first is used.
+    template <int n>
+    WF_DEVICE void read_steps(int first, Element (&values)[n]) const {
       with_output_dtype(source_.dtype, [&]<DType dtype>() {
         with_alignment(aligned(), [&]<bool is_aligned>() {
           WF_UNROLL
-          for (int i = 0; i < kept; ++i) values_[i] = read_as<dtype, is_aligned>(i);
+          for (int i = 0; i < n; ++i) values[i] = read_as<dtype, is_aligned>(first + i);
         });
       });
-      WF_UNROLL
-      for (int i = 0; i < kept; ++i) values_[i] = map_(values_[i]);
     }
 
     RowSource source_;
@@ -268,7 +275,7 @@ class NvidiaRowGroup {
     const int count = segment.count(i);
     const i64 column = segment.column(i);
     with_output_dtype(dtype, [&]<DType out>() {
-      if (count == width && reinterpret_cast<u64>(data) % 16 == 0) {
+      if (segment.is_whole(i) && reinterpret_cast<u64>(data) % 16 == 0) {
         return NvidiaRows<32, true, 0>::template store<out>(data, column, width, v);
       }
       WF_UNROLL
@@ -315,6 +322,11 @@ class NvidiaRowGroup {
     return *reinterpret_cast<const T*>(messages_.block[parity_][i]);
   }
   WF_DEVICE static int block_rank() { return Blocks::rank(); }
+  /// `value` at `at` of every block's gathered values, as seen behind `sync`.
+  WF_DEVICE static void gather(Memory& memory, int at, float value) {
+    for (int i = 0; i < blocks; ++i) Blocks::store(&memory.gathered[at], i, value);
+  }
+  WF_DEVICE static void sync() { Blocks::template sync<lanes>(); }
 
  private:
   Messages& messages_;
@@ -341,11 +353,18 @@ class NvidiaBins {
     isa::barrier<0, Group::lanes>();
     const int warp = isa::thread() % warps, bin = isa::thread() / warps;
     double sum = 0;
+    constexpr int several = 8;  // on their way at a time
     WF_UNROLL
-    for (int i = 0; i < 32; ++i) {  // from different banks
-      double& column = memory_.columns[warp][bin][(i + isa::thread()) % 32];
-      sum += column;
-      column = 0;
+    for (int first = 0; first < 32; first += several) {
+      double v[several];
+      WF_UNROLL
+      for (int i = 0; i < several; ++i) {  // from different banks
+        double& column = memory_.columns[warp][bin][(first + i + isa::thread()) % 32];
+        v[i] = column;
+        column = 0;
+      }
+      WF_UNROLL
+      for (int i = 0; i < several; i += 2) sum += v[i] + v[i + 1];
     }
     WF_UNROLL
     for (int mask = 1; mask < warps; mask *= 2) {

@@ -16,12 +16,13 @@ WF_DEVICE u32 address_in_block(u32 address, int rank) {
 WF_DEVICE void store_in_cluster(u32 address, u32 word) {
   asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
-/// All threads of all blocks; what they stored before is seen behind it.
-WF_DEVICE void cluster_barrier() {
-  asm volatile(
-      "barrier.cluster.arrive.release.aligned;\n"
-      "barrier.cluster.wait.acquire.aligned;\n" ::
-          : "memory");
+/// A barrier for all threads of all blocks; what they stored before the first half is seen behind
+/// the second.
+WF_DEVICE void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+WF_DEVICE void cluster_wait() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 }  // namespace isa
@@ -42,8 +43,11 @@ struct Cluster {
   }
   template <int lanes>
   WF_DEVICE static void sync() {
-    isa::cluster_barrier();
+    isa::cluster_arrive();
+    isa::cluster_wait();
   }
+  WF_DEVICE static void arrive() { isa::cluster_arrive(); }
+  WF_DEVICE static void wait() { isa::cluster_wait(); }
 };
 
 WF_NAMESPACE_END
