@@ -45,10 +45,10 @@ struct Entry {
   static constexpr int threads = Group::lanes;
   static constexpr bool searches =
       kind == Kind::filtered || kind == Kind::renorm || kind == Kind::mask;
-  using Memory = typename Group::Memory;
-  /// That a multiprocessor has registers and memory for.
-  static constexpr int resident_blocks = Group::kept > 8 ? 1 : (Group::kept > 0 || searches ? 2 : 3);
-  static constexpr int shared_bytes = searches ? sizeof(Memory) : sizeof(typename Group::Messages);
+  using Memory = typename Group::SearchMemory;
+  /// That a multiprocessor has registers for.
+  static constexpr int resident_blocks = searches ? 2 : 3;
+  static constexpr int shared_bytes = searches ? sizeof(Memory) : sizeof(typename Group::Memory);
 
   WF_DEVICE static void run(const Launch& p, void* memory) {
     Entry entry{p, *static_cast<Memory*>(memory), Group(*static_cast<Memory*>(memory))};
@@ -62,10 +62,17 @@ struct Entry {
   Memory& memory;
   Group group;
 
-  WF_DEVICE auto read(i64 row, float behind) const {
+  /// Calls see(value) for this lane's values.
+  template <class See>
+  WF_DEVICE auto read(i64 row, float behind, See&& see) const {
     const char* data =
         static_cast<const char*>(p.in.data) + row * p.in.stride * size_of(p.in.dtype);
-    return group.read({data, p.in.dtype, p.size, behind}, AsItIs{});
+    return group.read({data, p.in.dtype, p.size, behind}, AsItIs{}, see);
+  }
+  /// The first message.
+  WF_DEVICE Share tell(const Share& mine) {
+    Group::meet();
+    return group.reduce(mine, join);
   }
   WF_DEVICE void* out_row(i64 row) const {
     return static_cast<char*>(p.out.data) + row * p.out.stride * size_of(p.out.dtype);
@@ -83,11 +90,15 @@ struct Entry {
 
   WF_DEVICE void softmax(i64 row) {
     const double temperature = read_number(p.temperature, row);
-    const auto logits = read(row, -tile::infinity);
-    const Share seen = look_at<false>(group, logits, -tile::infinity);
+    Share mine;
+    const auto logits =
+        read(row, -tile::infinity, [&](const auto& v) { add_range(mine, v, -tile::infinity); });
+    const Share seen = tell(mine);
     const float unit = exponent_unit(static_cast<float>(temperature));
-    const auto weights = logits.mapped(ToWeight<Group>{true, seen.maximum, unit});
-    const double total = kept(group, weights, 0.f).mass;
+    mine = {};
+    const auto weights = logits.mapped(true, ToWeight<Group>{seen.maximum, unit},
+                                       [&](const auto& v) { add_mass(mine, v); });
+    const double total = group.reduce(mine, join).mass;
     const bool good = is_drawable(seen, -tile::infinity) && temperature > 0 &&
                       temperature < double{tile::infinity};
     const float factor = good ? static_cast<float>(1 / total) : tile::quiet_nan;
@@ -95,8 +106,12 @@ struct Entry {
   }
 
   WF_DEVICE void renormalize(i64 row) {
-    const auto weights = read(row, 0.f);
-    const Share seen = look_at<true>(group, weights, 0.f);
+    Share mine;
+    const auto weights = read(row, 0.f, [&](const auto& v) {
+      add_mass(mine, v);
+      add_range(mine, v, 0.f);
+    });
+    const Share seen = tell(mine);
     Filter filter;
     if (!read_filter(p, row, filter) || !is_drawable(seen, 0.f)) {
       return write(row, weights, [](float) { return tile::quiet_nan; });
@@ -109,8 +124,10 @@ struct Entry {
   }
 
   WF_DEVICE void mask(i64 row) {
-    const auto logits = read(row, -tile::infinity);
-    const Share seen = look_at<false>(group, logits, -tile::infinity);
+    Share mine;
+    const auto logits =
+        read(row, -tile::infinity, [&](const auto& v) { add_range(mine, v, -tile::infinity); });
+    const Share seen = tell(mine);
     Filter filter;
     if (!read_filter(p, row, filter) || seen.count > 0) {
       return write(row, logits, [](float) { return tile::quiet_nan; });
@@ -153,20 +170,26 @@ struct Entry {
     const i64 row = p.indices.data != nullptr ? read_int(p.indices, sample) : sample;
     if (row < 0 || row >= p.rows) return reject(sample);
     const float floor = p.logits ? -tile::infinity : 0.f;
-    const auto values = read(row, floor);
-    Share seen = look_at<true>(group, values, floor);
+    Share mine;
+    const auto values = read(row, floor, [&](const auto& v) {
+      if (!p.logits) add_mass(mine, v);
+      add_range(mine, v, floor);
+    });
+    Share seen = tell(mine);
     if (!is_drawable(seen, floor)) return reject(sample);
     Filter filter;
     if (searches && !read_filter(p, sample, filter)) return reject(sample);
-    const auto weights = values.mapped(ToWeight<Group>{p.logits, seen.maximum, exponent_unit(1.f)});
+    mine = {};
+    const auto weights = values.mapped(p.logits, ToWeight<Group>{seen.maximum, exponent_unit(1.f)},
+                                       [&](const auto& v) { add_mass(mine, v); });
     if (p.logits) {
-      seen = kept(group, weights, 0.f);
+      seen = group.reduce(mine, join);
       seen.maximum = 1.f;
     }
     float threshold = 0.f;
     if constexpr (searches) {
       threshold = threshold_of(weights, seen, filter);
-      if (threshold > 0.f) seen = kept(group, weights, threshold);
+      seen = kept(group, weights, threshold);
     }
     draw(group, weights, threshold, seen.mass, uniform_of(sample),
          [&](i64 token) { write_sample(sample, token); });

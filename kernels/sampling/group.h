@@ -82,15 +82,14 @@ struct AsItIs {
   }
 };
 
-/// A logit as a weight, if it is one.
+/// A logit as a weight.
 template <class Group>
 struct ToWeight {
-  bool logits = false;
-  float maximum = 0.f, unit = 1.f;
+  float maximum, unit;
 
   WF_DEVICE typename Group::Element operator()(typename Group::Element v) const {
     using T = tile::ElementTraits<typename Group::Element>;
-    return logits ? Group::exp2((v - T::splat(maximum)) * T::splat(unit)) : v;
+    return Group::exp2((v - T::splat(maximum)) * T::splat(unit));
   }
 };
 

@@ -1,7 +1,7 @@
 // Thresholds of filters, found by a group of lanes that holds a row together.
 //
 // The floats from the least to the most possible threshold are divided, in the order of their bits,
-// into 32 bins. The group adds up what lies in each, learns in which one the threshold is, and
+// into bins. The group adds up what lies in each, learns in which one the threshold is, and
 // divides that one again. Behind the first division few values are candidates still, and every warp
 // lists its own; when they are no more than the lanes of a block, each lane weighs one. Sums are in
 // double precision and in a fixed order, the same at each run.
@@ -12,8 +12,8 @@
 
 WF_NAMESPACE_BEGIN(sampling)
 
-/// Keys (order_of) from `least` to `to`, in 32 bins or fewer of 2^shift keys from `from` on; the
-/// first bin has those before it, too.
+/// Keys (order_of) from `least` to `to`, in bins of 2^shift keys from `from` on; the first bin has
+/// those before it, too.
 struct KeyRange {
   u32 least, from, to;
   int shift;
@@ -60,7 +60,7 @@ class Candidates {
       WF_NO_UNROLL
       for (int i = 0; i < before; i += Group::warp_lanes) {
         const bool is_there = i + Group::lane() < before;
-        const float a = list_[is_there ? i + Group::lane() : 0];
+        const float a = is_there ? list_[i + Group::lane()] : 0.f;
         Group::warp_sync();  // read before it is written anew
         append(a, is_there && range.contains(order_of(a)));
       }
@@ -96,19 +96,20 @@ class Candidates {
 template <class Group, class Values>
 class GroupSearch {
  public:
-  WF_DEVICE GroupSearch(Group& group, typename Group::Memory& memory, const Values& values)
+  WF_DEVICE GroupSearch(Group& group, typename Group::SearchMemory& memory, const Values& values)
       : group_(group), memory_(memory), bins_(memory), values_(values) {}
 
   WF_DEVICE float threshold_of(Amount what, float least, float most, double amount) {
     Candidates<Group, Values> candidates(values_, memory_.listed[Group::warp()]);
     KeyRange range = divided(order_of(least), order_of(most));
-    // The largest are near each other: bins of an eighth of the values.
-    if (what == Amount::number && range.shift > 20) {
-      range.shift = 20;
-      range.from = range.to - (32u << 20) + 1;
+    // The largest are near each other: bins of a quarter of an octave.
+    constexpr int quarter = 21;
+    if (what == Amount::number && range.shift > quarter) {
+      range.shift = quarter;
+      range.from = range.to - (static_cast<u32>(Group::bins) << quarter) + 1;
     }
     double above = 0;  // number or mass of the entries above the range
-    for (;;) {
+    for (int round = 0;; ++round) {
       candidates.for_each([&](float a) {
         const u32 key = order_of(a);
         if (range.contains(key)) bins_.add(range.bin(key), what == Amount::mass ? double{a} : 1.0);
@@ -120,6 +121,7 @@ class GroupSearch {
       range = divided(range.first_of(bin), range.last_of(bin));
       if (range.is_one()) return from_order(range.least);
       candidates.narrow(range);
+      if (round == 0 && what == Amount::mass) continue;  // there are many still
       const Share mine{0, 0.f, Group::lane() == 0 ? candidates.count() : 0};
       const int all = group_.reduce(mine, join).count;
       if (all <= Group::lanes) return weigh(candidates, all, what, above, amount, range);
@@ -129,7 +131,9 @@ class GroupSearch {
 
  private:
   WF_DEVICE static KeyRange divided(u32 least, u32 to) {
-    return {least, least, to, tile::max(Group::last_of(to - least) - 4, 0)};
+    int shift = 0;
+    while ((to - least) >> shift >= static_cast<u32>(Group::bins)) ++shift;
+    return {least, least, to, shift};
   }
 
   /// The threshold among `all` candidates, whose numbers were the last message.
@@ -146,21 +150,22 @@ class GroupSearch {
     }
     Group::sync();
     Share mine;
-    if (Group::thread() < all) {
-      const float own = memory_.gathered[Group::thread()];
+    const int own = Group::thread() * Group::blocks + Group::block_rank();
+    if (own < all) {
+      const float candidate = memory_.gathered[own];
       double sum = above;
       for (int i = 0; i < all; ++i) {
         const float a = memory_.gathered[i];
-        if (own <= a) sum += what == Amount::mass ? double{a} : 1.0;
+        if (candidate <= a) sum += what == Amount::mass ? double{a} : 1.0;
       }
-      if (sum >= amount) mine.maximum = own;
+      if (sum >= amount) mine.maximum = candidate;
     }
     const float threshold = group_.reduce(mine, join).maximum;
     return tile::max(threshold, from_order(range.least));  // rounding: all of them
   }
 
   Group& group_;
-  typename Group::Memory& memory_;
+  typename Group::SearchMemory& memory_;
   typename Group::Bins bins_;
   const Values& values_;
 };

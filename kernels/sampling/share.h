@@ -23,21 +23,19 @@ WF_DEVICE double wide_sum(const Element& v) {
   return sum;
 }
 
-/// The first message: the sum (`mass`) and the largest of a row, and how many are less than `floor`
-/// or NaN.
-template <bool mass, class Group, class Values>
-WF_DEVICE Share look_at(Group& group, const Values& values, float floor) {
-  Share mine;
-  values.for_steps([&](int, const auto& v) {
-    if constexpr (mass) mine.mass += wide_sum(v);
-    WF_UNROLL
-    for (float a : v.e) {
-      mine.maximum = tile::max(a, mine.maximum);
-      if (!(floor <= a)) ++mine.count;
-    }
-  });
-  group.meet();
-  return group.reduce(mine, join);
+/// Adds to a lane's share: the mass of a value's, the largest of them, and how many are less than
+/// `floor` or NaN.
+template <class Element>
+WF_DEVICE void add_mass(Share& share, const Element& v) {
+  share.mass += wide_sum(v);
+}
+template <class Element>
+WF_DEVICE void add_range(Share& share, const Element& v, float floor) {
+  WF_UNROLL
+  for (float a : v.e) {
+    share.maximum = tile::max(a, share.maximum);
+    if (!(floor <= a)) ++share.count;
+  }
 }
 
 /// The mass of the entries of at least `threshold`.

@@ -84,7 +84,7 @@ struct SamplingConfig {
   sampling::Kind kind = sampling::Kind::softmax;
   int lanes = 0;   // threads of a block
   int blocks = 0;  // that share a row; more than one where blocks can share memory
-  int kept = 0;    // steps of eight values whose values a lane keeps in registers; 0: none
+  int kept = 0;    // steps of eight values that a lane keeps in shared memory; 0: none
   bool operator==(const SamplingConfig&) const = default;
 };
 

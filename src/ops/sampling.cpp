@@ -224,10 +224,12 @@ sampling::Launch launch_of(const TensorView& in, const TensorView& out = {}) {
 void launch(const ops::Place& place, sampling::Kind kind, std::int64_t count,
             const sampling::Launch& p) {
   if (count == 0) return;
-  const auto architecture = generate::architecture_of_gpu(place.gpu->properties().architecture);
+  const device::Properties& gpu = place.gpu->properties();
+  const generate::Target& target =
+      generate::target_of(generate::architecture_of_gpu(gpu.architecture));
   const int passes = kind == sampling::Kind::draw && !p.logits ? 1 : 2;
   const generate::SamplingConfig config =
-      tune::sampling_rows(kind, p.size, passes, generate::target_of(architecture).has_clusters);
+      tune::sampling_rows(kind, p.size, passes, {target.has_clusters, gpu.shared_bytes_per_block});
   const unsigned blocks = ops::blocks_for(count * config.blocks, 1);
   generate::kernel_on(*place.gpu, config).launch(blocks, p, place.stream());
 }

@@ -30,11 +30,15 @@ generate::RowTeams rope_rows() { return {.lanes = 64, .teams = 1}; }
 generate::RowTeams append_rows() { return {.lanes = 16, .teams = 16}; }
 
 generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, int passes,
-                                       bool has_clusters) {
-  generate::SamplingConfig config{.kind = kind, .lanes = 256, .blocks = has_clusters ? 8 : 1};
+                                       const GroupLimits& limits) {
+  constexpr int search_bytes = 54 << 10;  // bins, lists and messages
+  generate::SamplingConfig config{
+      .kind = kind, .lanes = 256, .blocks = limits.has_clusters ? 8 : 1};
   if (passes == 1) return config;
+  const int step = element_width * config.lanes;  // columns of a block
   for (int kept : {2, 8, 16}) {
-    if (size > std::int64_t{kept} * element_width * config.lanes * config.blocks) continue;
+    const int bytes = kept * step * static_cast<int>(sizeof(float)) + search_bytes;
+    if (bytes > limits.shared_bytes || size > std::int64_t{kept} * step * config.blocks) continue;
     config.kept = kept;
     break;
   }

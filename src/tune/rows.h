@@ -18,9 +18,15 @@ generate::RowTeams head_rows();
 generate::RowTeams rope_rows();
 /// Tokens whose lanes copy all heads.
 generate::RowTeams append_rows();
-/// Rows of a vocabulary of `size`, each for a group of lanes that keeps it, if it is not too long:
-/// on GPUs with clusters, eight blocks. `passes` over the row: one needs none of it kept.
+/// What a GPU has for groups of lanes.
+struct GroupLimits {
+  bool has_clusters = false;  // blocks that share memory
+  int shared_bytes = 0;       // of a block
+};
+/// Rows of a vocabulary of `size`, each for a group of lanes: eight blocks where there are
+/// clusters. They keep it, if they have the memory. `passes` over the row: one needs none of it
+/// kept.
 generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, int passes,
-                                       bool has_clusters);
+                                       const GroupLimits& limits);
 
 }  // namespace wavefire::tune

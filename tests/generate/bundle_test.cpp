@@ -86,7 +86,7 @@ TEST(Bundle, TheCommonListHasWhatDevicesAskFor) {
   ask(AppendConfig{tune::append_rows()});
   for (int kind = 0; kind <= static_cast<int>(sampling::Kind::mask); ++kind) {
     for (std::int64_t size : {1, 32768, 128256, 262144, 300000}) {
-      ask(tune::sampling_rows(static_cast<sampling::Kind>(kind), size, 2, true));
+      ask(tune::sampling_rows(static_cast<sampling::Kind>(kind), size, 2, {true, 227 << 10}));
     }
   }
   EXPECT_EQ(asked, common);

@@ -72,9 +72,6 @@ WF_DEVICE u32 ballot(bool condition) {
       : "r"(static_cast<u32>(condition)));
   return r;
 }
-/// `a` may be another now: compilers do not keep what they computed of it.
-WF_DEVICE void renew(float& a) { asm volatile("" : "+f"(a)); }
-
 WF_DEVICE int count_bits(u32 a) {
   int r;
   asm("popc.b32 %0, %1;" : "=r"(r) : "r"(a));

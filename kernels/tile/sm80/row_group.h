@@ -54,11 +54,12 @@ class NvidiaRowGroup {
   using Blocks = Blocks_;
   static constexpr int lanes = lanes_;  // of a block
   static constexpr int blocks = Blocks::count;
-  static constexpr int kept = kept_;  // steps whose values stay in registers; 0: all are read again
+  static constexpr int kept = kept_;  // steps whose values stay in shared memory; 0: read again
   static constexpr int width = 8;
   static constexpr int warp_lanes = 32;
   static constexpr int warps = lanes / warp_lanes;  // of a block
-  static constexpr int list_size = 512;             // of the values that a warp can list
+  static constexpr int list_size = 384;             // of the values that a warp can list
+  static constexpr int bins = 16;
   using Element = Floats<width>;
   using Bins = NvidiaBins<NvidiaRowGroup>;
 
@@ -74,14 +75,18 @@ class NvidiaRowGroup {
     alignas(16) u8 warp[2][warps][message_bytes];
     alignas(16) u8 block[2][blocks][message_bytes];
   };
+  /// Halves of elements: lanes that load them together meet no bank twice.
   struct Memory : Messages {
-    double bins[2][blocks][warp_lanes];
-    double columns[warps][warp_lanes][warp_lanes];  // a lane adds to its own: no two meet
+    isa::Words values[warps][kept > 0 ? kept : 1][2][warp_lanes];
+  };
+  struct SearchMemory : Memory {
+    double sums[2][blocks][bins];
+    double columns[warps][bins][warp_lanes];  // a lane adds to its own: no two meet
     float listed[warps][list_size];
     alignas(16) float gathered[lanes];
   };
 
-  WF_DEVICE explicit NvidiaRowGroup(Messages& memory) : messages_(memory) { Blocks::arrive(); }
+  WF_DEVICE explicit NvidiaRowGroup(Memory& memory) : memory_(memory) { Blocks::arrive(); }
 
   WF_DEVICE static i64 row() { return isa::block() / blocks; }
   WF_DEVICE static int thread() { return isa::thread(); }
@@ -159,7 +164,7 @@ class NvidiaRowGroup {
     WF_DEVICE i64 column(int i) const { return begin + i * step; }
     /// How many of this lane's values in step i stand before the end, and whether all do.
     WF_DEVICE int count(int i) const { return max(0, min(width, left - i * step)); }
-    /// Not count(i) == width: ptxas 13.0 answers that wrongly.
+    /// (Not count(i) == width, which ptxas 13.0 gets wrong.)
     WF_DEVICE bool is_whole(int i) const { return left - i * step >= width; }
   };
   /// Whether the lanes can keep a row of `size` values.
@@ -168,66 +173,75 @@ class NvidiaRowGroup {
   }
 
   /// Values of a row that this lane has, `width` in each of its steps. A map is applied to them
-  /// when they are used or, if they are kept, once.
+  /// when they are used or, if they are kept, once. `see(value)` is called with all of them as soon
+  /// as they are there.
   template <class Map>
   class Values {
    public:
-    WF_DEVICE Values(const RowSource& source, Map map)
-        : segment(source.size), source_(source), map_(map) {
-      if constexpr (kept > 0) {
-        read_steps(0, values_);
-        WF_UNROLL
-        for (int i = 0; i < kept; ++i) values_[i] = map_(values_[i]);
-      }
+    WF_DEVICE Values(const RowSource& source, Map map, Memory& memory)
+        : segment(source.size), source_(source), map_(map), memory_(memory) {}
+
+    template <class See>
+    WF_DEVICE void read(See&& see) const {
+      read_steps([&](int i, const Element& v) {
+        const Element mapped = map_(v);
+        if constexpr (kept > 0) keep(i, mapped);
+        see(mapped);
+      });
     }
     /// Calls f(i, value) for every step, in all lanes of a warp alike.
     template <class F>
     WF_DEVICE void for_steps(F&& f) const {
       if constexpr (kept > 0) {
-        WF_UNROLL
-        for (int i = 0; i < kept; ++i) {
-          if (i < segment.steps) {
-            WF_UNROLL
-            for (int e = 0; e < width; ++e) isa::renew(values_[i].e[e]);
-            f(i, values_[i]);
-          }
-        }
-      } else {
         WF_NO_UNROLL
-        for (int first = 0; first < segment.steps; first += ahead) {
-          Element values[ahead];
-          read_steps(first, values);
-          WF_UNROLL
-          for (int i = 0; i < ahead; ++i) {
-            if (first + i < segment.steps) f(first + i, map_(values[i]));
-          }
-        }
+        for (int i = 0; i < segment.steps; ++i) f(i, kept_value(i));
+      } else {
+        read_steps([&](int i, const Element& v) { f(i, map_(v)); });
       }
     }
-    /// The values with another map applied to them, behind the one before.
-    template <class Next>
-    WF_DEVICE auto mapped(Next next) const {
-      const auto both = [first = map_, next](Element a) { return next(first(a)); };
-      if constexpr (kept == 0) {
-        return Values<decltype(both)>(source_, both);
+    /// If `changes`, the values with another map applied to them, else as they are. These are gone
+    /// if they were kept.
+    template <class Next, class See>
+    WF_DEVICE auto mapped(bool changes, Next next, See&& see) const {
+      if constexpr (kept > 0) {
+        WF_NO_UNROLL
+        for (int i = 0; changes && i < segment.steps; ++i) {
+          const Element v = next(kept_value(i));
+          keep(i, v);
+          see(v);
+        }
+        return *this;
       } else {
-        Values<Next> result(*this, next);
+        const auto both = [first = map_, changes, next](Element a) {
+          return changes ? next(first(a)) : first(a);
+        };
+        const Values<decltype(both)> result(source_, both, memory_);
+        if (changes) result.read(see);
         return result;
       }
-    }
-    template <class Before>
-    WF_DEVICE Values(const Values<Before>& before, Map map)
-        : segment(before.segment), source_(before.source_), map_(map) {
-      WF_UNROLL
-      for (int i = 0; i < kept; ++i) values_[i] = map(before.values_[i]);
     }
 
     const Segment segment;
 
    private:
-    template <class>
-    friend class Values;
-
+    WF_DEVICE Element kept_value(int i) const {
+      Element v;
+      const auto& halves = memory_.values[warp()][i];
+      WF_UNROLL
+      for (int e = 0; e < width; ++e) {
+        v.e[e] = __builtin_bit_cast(float, halves[e / 4][lane()].word[e % 4]);
+      }
+      return v;
+    }
+    WF_DEVICE void keep(int i, const Element& v) const {
+      WF_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        isa::Words words;
+        WF_UNROLL
+        for (int e = 0; e < 4; ++e) words.word[e] = __builtin_bit_cast(u32, v.e[half * 4 + e]);
+        memory_.values[warp()][i][half][lane()] = words;
+      }
+    }
     WF_DEVICE bool aligned() const {
       return reinterpret_cast<u64>(source_.data) % 16 == 0 && source_.size % width == 0;
     }
@@ -249,25 +263,34 @@ class NvidiaRowGroup {
       }
       return v;
     }
-    /// Steps from `first` on, all of them on their way before the first is used.
-    template <int n>
-    WF_DEVICE void read_steps(int first, Element (&values)[n]) const {
-      with_output_dtype(source_.dtype, [&]<DType dtype>() {
-        with_alignment(aligned(), [&]<bool is_aligned>() {
-          WF_UNROLL
-          for (int i = 0; i < n; ++i) values[i] = read_as<dtype, is_aligned>(first + i);
+    /// Calls f(i, value) for every step; several are on their way before the first is used.
+    template <class F>
+    WF_DEVICE void read_steps(F&& f) const {
+      WF_NO_UNROLL
+      for (int first = 0; first < segment.steps; first += ahead) {
+        Element values[ahead];
+        with_output_dtype(source_.dtype, [&]<DType dtype>() {
+          with_alignment(aligned(), [&]<bool is_aligned>() {
+            WF_UNROLL
+            for (int i = 0; i < ahead; ++i) values[i] = read_as<dtype, is_aligned>(first + i);
+          });
         });
-      });
+        WF_UNROLL
+        for (int i = 0; i < ahead; ++i) {
+          if (first + i < segment.steps) f(first + i, values[i]);
+        }
+      }
     }
 
     RowSource source_;
     Map map_;
-    // Mutable: what a pass computes of a value must not stay in registers until the next.
-    mutable Element values_[kept > 0 ? kept : 1];
+    Memory& memory_;
   };
-  template <class Map>
-  WF_DEVICE static Values<Map> read(const RowSource& source, Map map) {
-    return {source, map};
+  template <class Map, class See>
+  WF_DEVICE Values<Map> read(const RowSource& source, Map map, See&& see) const {
+    const Values<Map> values(source, map, memory_);
+    values.read(see);
+    return values;
   }
 
   /// Writes step i of a row that begins at `data`.
@@ -299,12 +322,12 @@ class NvidiaRowGroup {
     for (int mask = 1; mask < 32; mask *= 2) {
       mine = join(mine, map_words(mine, [=](u32 w) { return isa::shuffle_xor(w, mask); }));
     }
-    if (lane() == 0) *reinterpret_cast<T*>(messages_.warp[parity_][warp()]) = mine;
+    if (lane() == 0) *reinterpret_cast<T*>(memory_.warp[parity_][warp()]) = mine;
     isa::barrier<0, lanes>();
     if (isa::thread() < blocks) {
       T sum = warp_part<T>(0);
       for (int i = 1; i < warps; ++i) sum = join(sum, warp_part<T>(i));
-      Blocks::store(reinterpret_cast<T*>(messages_.block[parity_][Blocks::rank()]), isa::thread(),
+      Blocks::store(reinterpret_cast<T*>(memory_.block[parity_][Blocks::rank()]), isa::thread(),
                     sum);
     }
     Blocks::template sync<lanes>();
@@ -315,71 +338,75 @@ class NvidiaRowGroup {
   }
   template <class T>
   WF_DEVICE const T& warp_part(int i) const {
-    return *reinterpret_cast<const T*>(messages_.warp[parity_][i]);
+    return *reinterpret_cast<const T*>(memory_.warp[parity_][i]);
   }
   template <class T>
   WF_DEVICE const T& block_part(int i) const {
-    return *reinterpret_cast<const T*>(messages_.block[parity_][i]);
+    return *reinterpret_cast<const T*>(memory_.block[parity_][i]);
   }
   WF_DEVICE static int block_rank() { return Blocks::rank(); }
   /// `value` at `at` of every block's gathered values, as seen behind `sync`.
-  WF_DEVICE static void gather(Memory& memory, int at, float value) {
+  WF_DEVICE static void gather(SearchMemory& memory, int at, float value) {
     for (int i = 0; i < blocks; ++i) Blocks::store(&memory.gathered[at], i, value);
   }
   WF_DEVICE static void sync() { Blocks::template sync<lanes>(); }
 
  private:
-  Messages& messages_;
+  Memory& memory_;
   int parity_ = 0;
 };
 
-/// Sums of what lanes add to 32 bins.
+/// Sums of what lanes add to bins.
 template <class Group>
 class NvidiaBins {
   using Blocks = typename Group::Blocks;
-  static constexpr int warps = Group::lanes / 32;
-  static constexpr int size = 32;
+  using Memory = typename Group::SearchMemory;
+  static constexpr int warps = Group::warps;
+  static constexpr int team = Group::lanes / Group::bins;  // lanes that sum a bin
+  static constexpr int parts = team / warps;               // of those, the ones that share a warp's
+  static constexpr int columns = Group::warp_lanes / parts;
+  static_assert(parts >= 1 && team <= Group::warp_lanes && team >= Group::blocks);
 
  public:
-  WF_DEVICE explicit NvidiaBins(typename Group::Memory& memory) : memory_(memory) {
-    for (int i = 0; i < size; ++i) memory_.columns[Group::warp()][i][Group::lane()] = 0;
+  WF_DEVICE explicit NvidiaBins(Memory& memory) : memory_(memory) {
+    for (int i = 0; i < Group::bins; ++i) memory_.columns[Group::warp()][i][Group::lane()] = 0;
   }
   WF_DEVICE void add(int bin, double amount) {
     memory_.columns[Group::warp()][bin][Group::lane()] += amount;
   }
-  /// The sum of all lanes in bin lane(); they start anew.
+  /// The sum of all lanes in bin lane(), 0 if there is none. The bins start anew.
   WF_DEVICE double take() {
     parity_ ^= 1;
     isa::barrier<0, Group::lanes>();
-    const int warp = isa::thread() % warps, bin = isa::thread() / warps;
-    double sum = 0;
-    constexpr int several = 8;  // on their way at a time
+    const int member = isa::thread() % team, bin = isa::thread() / team;
+    double (&own)[Group::warp_lanes] = memory_.columns[member / parts][bin];
+    double v[columns];
     WF_UNROLL
-    for (int first = 0; first < 32; first += several) {
-      double v[several];
-      WF_UNROLL
-      for (int i = 0; i < several; ++i) {  // from different banks
-        double& column = memory_.columns[warp][bin][(first + i + isa::thread()) % 32];
-        v[i] = column;
-        column = 0;
-      }
-      WF_UNROLL
-      for (int i = 0; i < several; i += 2) sum += v[i] + v[i + 1];
+    for (int i = 0; i < columns; ++i) {  // lanes from different banks
+      double& column = own[member % parts * columns + (i + isa::thread()) % columns];
+      v[i] = column;
+      column = 0;
     }
+    double sum = 0;
     WF_UNROLL
-    for (int mask = 1; mask < warps; mask *= 2) {
+    for (int i = 0; i < columns; i += 2) sum += v[i] + v[i + 1];
+    WF_UNROLL
+    for (int mask = 1; mask < team; mask *= 2) {
       sum += map_words(sum, [=](u32 w) { return isa::shuffle_xor(w, mask); });
     }
-    if (warp < Group::blocks) Blocks::store(&memory_.bins[parity_][Blocks::rank()][bin], warp, sum);
+    if (member < Group::blocks) {
+      Blocks::store(&memory_.sums[parity_][Blocks::rank()][bin], member, sum);
+    }
     Blocks::template sync<Group::lanes>();
     sum = 0;
+    if (Group::lane() >= Group::bins) return sum;
     WF_UNROLL
-    for (int i = 0; i < Group::blocks; ++i) sum += memory_.bins[parity_][i][Group::lane()];
+    for (int i = 0; i < Group::blocks; ++i) sum += memory_.sums[parity_][i][Group::lane()];
     return sum;
   }
 
  private:
-  typename Group::Memory& memory_;
+  Memory& memory_;
   int parity_ = 0;
 };
 
