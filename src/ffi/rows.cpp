@@ -55,7 +55,8 @@ void apply_rope_(Tensor q, MaybeTensor k, Tensor positions, MaybeTensor cos_sin,
 }
 
 void rope_positions_(Tensor indptr, Tensor offsets, Tensor positions) {
-  guarded([&] { rope_positions(view_of(indptr), view_of(offsets), view_of(positions)); });
+  guarded_on(indptr,
+             [&] { rope_positions(view_of(indptr), view_of(offsets), view_of(positions)); });
 }
 
 void append_paged_kv_cache_(Tensor key, Tensor value, Tensor batch_indices, Tensor positions,
@@ -83,29 +84,30 @@ void append_paged_mla_kv_cache_(Tensor ckv, Tensor kpe, Tensor batch_indices, Te
 
 void batch_indices_positions_(Tensor append_indptr, Tensor seq_lens, Tensor batch_indices,
                               Tensor positions) {
-  guarded([&] {
+  guarded_on(append_indptr, [&] {
     batch_indices_positions(view_of(append_indptr), view_of(seq_lens), view_of(batch_indices),
                             view_of(positions));
   });
 }
 
 void sequence_lengths_(Tensor indptr, Tensor last_page_len, std::int64_t page_size, Tensor out) {
-  guarded([&] {
+  guarded_on(indptr, [&] {
     sequence_lengths(view_of(indptr), view_of(last_page_len),
                      to_int("paged KV cache", "page_size", page_size), view_of(out));
   });
 }
 
 void packbits_(Tensor x, bool little, Tensor out) {
-  guarded([&] { packbits(view_of(x), little ? BitOrder::little : BitOrder::big, view_of(out)); });
+  guarded_on(
+      x, [&] { packbits(view_of(x), little ? BitOrder::little : BitOrder::big, view_of(out)); });
 }
 
 void segment_packbits_indptr_(Tensor indptr, Tensor out_indptr) {
-  guarded([&] { segment_packbits_indptr(view_of(indptr), view_of(out_indptr)); });
+  guarded_on(indptr, [&] { segment_packbits_indptr(view_of(indptr), view_of(out_indptr)); });
 }
 
 void segment_packbits_(Tensor x, Tensor indptr, bool little, Tensor out, Tensor out_indptr) {
-  guarded([&] {
+  guarded_on(x, [&] {
     segment_packbits(view_of(x), view_of(indptr), little ? BitOrder::little : BitOrder::big,
                      view_of(out), view_of(out_indptr));
   });

@@ -28,6 +28,16 @@ std::string cpp_text(Activation value) {
   }
 }
 
+const char* cpp_text(index::Kind value) {
+  switch (value) {
+    case index::Kind::batch_positions: return "Kind::batch_positions";
+    case index::Kind::sequence_lengths: return "Kind::sequence_lengths";
+    case index::Kind::packed_indptr: return "Kind::packed_indptr";
+    case index::Kind::packbits: return "Kind::packbits";
+    case index::Kind::segment_packbits: return "Kind::segment_packbits";
+    default: return "Kind::rope_positions";
+  }
+}
 const char* cpp_text(sampling::Kind value) {
   switch (value) {
     case sampling::Kind::draw: return "Kind::draw";
@@ -190,6 +200,9 @@ RowEntry row_entry(const MergeConfig& c) {
 }
 RowEntry row_entry(const RopeConfig&) { return {"rope", "Entry<Teams>"}; }
 RowEntry row_entry(const AppendConfig&) { return {"kv_cache", "AppendEntry<Teams>"}; }
+RowEntry row_entry(const IndexConfig& c) {
+  return {"index", core::join("Entry<Teams, ", cpp_text(c.kind), ">")};
+}
 
 template <class Config>
 std::string gpu_source(const KernelSpec& spec, const Config& config) {
@@ -223,7 +236,9 @@ std::string gpu_source(const KernelSpec& spec, const SamplingConfig& c) {
       "}\n");
 }
 
-std::string cpu_source(const KernelSpec&, const SamplingConfig&) { return {}; }  // there is none
+// There are none.
+std::string cpu_source(const KernelSpec&, const IndexConfig&) { return {}; }
+std::string cpu_source(const KernelSpec&, const SamplingConfig&) { return {}; }
 
 }  // namespace
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view operation = "kernel spec";
 
 constexpr std::array operation_names = {"attention", "norm",   "activation", "merge",
-                                        "rope",      "append", "sampling"};
+                                        "rope",      "append", "index",      "sampling"};
 static_assert(operation_names.size() == std::variant_size_v<KernelConfig>);
 constexpr std::array architecture_names = {"scalar", "avx2",  "avx512", "sm80",  "sm86",  "sm89",
                                            "sm90",   "sm90a", "sm100",  "sm120", "gfx942"};
@@ -37,6 +37,9 @@ template <>
 constexpr std::array words<norm::Kind> = {"rms", "layer"};
 template <>
 constexpr std::array words<Activation> = {"silu", "gelu", "gelu_tanh", "variant"};
+template <>
+constexpr std::array words<index::Kind> = {"rope_positions", "batch_positions", "sequence_lengths",
+                                           "packed_indptr",  "packbits",        "segment_packbits"};
 template <>
 constexpr std::array words<sampling::Kind> = {"softmax", "draw", "filtered", "renorm", "mask"};
 template <>
@@ -230,11 +233,21 @@ void check_config(const KernelSpec& spec, const MergeConfig& c) {
 void check_config(const KernelSpec& spec, const RopeConfig& c) { check_rows(spec, c.rows); }
 void check_config(const KernelSpec& spec, const AppendConfig& c) { check_rows(spec, c.rows); }
 
-void check_config(const KernelSpec& spec, const SamplingConfig& c) {
+void check_on_gpu(const KernelSpec& spec) {
   const Target& target = target_of(spec.architecture);
   core::require(target.platform == Platform::cuda && target.rows_header != nullptr, operation,
                 "architecture", name_of(spec.architecture),
-                "sampling on sm80 to sm120 without an a");
+                core::join(operation_of(spec), " on sm80 to sm120 without an a"));
+}
+
+void check_config(const KernelSpec& spec, const IndexConfig& c) {
+  check_on_gpu(spec);
+  check_rows(spec, c.rows);
+}
+
+void check_config(const KernelSpec& spec, const SamplingConfig& c) {
+  check_on_gpu(spec);
+  const Target& target = target_of(spec.architecture);
   const bool is_power = c.lanes > 0 && (c.lanes & (c.lanes - 1)) == 0;
   core::require(is_power && c.lanes >= 32 && c.lanes <= 1024, operation, "lanes", c.lanes,
                 "a power of 2 from 32 to 1024");

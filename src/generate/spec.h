@@ -17,6 +17,7 @@
 
 #include "activation/params.h"
 #include "attention/config.h"
+#include "index/params.h"
 #include "norm/params.h"
 #include "sampling/params.h"
 
@@ -79,7 +80,14 @@ struct AppendConfig {
   bool operator==(const AppendConfig&) const = default;
 };
 
-/// All types are parameters. GPUs only.
+/// A thread for each entry. GPUs only, as all that follow.
+struct IndexConfig {
+  index::Kind kind = index::Kind::rope_positions;
+  RowTeams rows = {};
+  bool operator==(const IndexConfig&) const = default;
+};
+
+/// All types are parameters.
 struct SamplingConfig {
   sampling::Kind kind = sampling::Kind::softmax;
   int lanes = 0;   // threads of a block
@@ -90,7 +98,7 @@ struct SamplingConfig {
 
 /// What is fixed at compile time; the alternative is the operation.
 using KernelConfig = std::variant<attention::Config, NormConfig, ActivationConfig, MergeConfig,
-                                  RopeConfig, AppendConfig, SamplingConfig>;
+                                  RopeConfig, AppendConfig, IndexConfig, SamplingConfig>;
 
 struct KernelSpec {
   Architecture architecture = Architecture::scalar;

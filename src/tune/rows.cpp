@@ -28,6 +28,7 @@ generate::RowTeams activation_rows(std::int64_t width) {
 generate::RowTeams head_rows() { return warps(0); }
 generate::RowTeams rope_rows() { return {.lanes = 64, .teams = 1}; }
 generate::RowTeams append_rows() { return {.lanes = 16, .teams = 16}; }
+generate::RowTeams index_rows() { return {.lanes = 1, .teams = 256}; }
 
 generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, int passes,
                                        const GroupLimits& limits) {

@@ -18,6 +18,9 @@ generate::RowTeams head_rows();
 generate::RowTeams rope_rows();
 /// Tokens whose lanes copy all heads.
 generate::RowTeams append_rows();
+/// A lane for each entry of an index array.
+generate::RowTeams index_rows();
+
 /// What a GPU has for groups of lanes.
 struct GroupLimits {
   bool has_clusters = false;  // blocks that share memory

@@ -84,6 +84,9 @@ TEST(Bundle, TheCommonListHasWhatDevicesAskFor) {
   }
   ask(RopeConfig{tune::rope_rows()});
   ask(AppendConfig{tune::append_rows()});
+  for (int kind = 0; kind <= static_cast<int>(index::Kind::segment_packbits); ++kind) {
+    ask(IndexConfig{static_cast<index::Kind>(kind), tune::index_rows()});
+  }
   for (int kind = 0; kind <= static_cast<int>(sampling::Kind::mask); ++kind) {
     for (std::int64_t size : {1, 32768, 128256, 262144, 300000}) {
       ask(tune::sampling_rows(static_cast<sampling::Kind>(kind), size, 2, {true, 227 << 10}));
