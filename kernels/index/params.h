@@ -27,10 +27,10 @@ struct Output {
 };
 
 struct Launch {
-  i64 count = 0;     // entries to write
-  i64 segments = 0;  // of indptr
-  Numbers indptr = {};    // [segments + 1]
-  Numbers values = {};    // of each segment: offsets, lengths, or tokens on the last page
+  i64 count = 0;        // entries to write
+  i64 segments = 0;     // of indptr
+  Numbers indptr = {};  // [segments + 1]
+  Numbers values = {};  // of each segment: offsets, lengths, or tokens on the last page
   Output out = {}, batch = {};
   i32 page_size = 1;
   // Packing: bytes that are not 0 become bits.
