@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
-"""Measures Wavefire on a CUDA GPU beside PyTorch, and against the GPU's ceilings, in one run.
+"""Measures Wavefire on a CUDA GPU beside PyTorch (FlashInfer where it is installed), and against
+the GPU's ceilings, in one run.
 
-Times are those of the device, between two events; buffers are larger than the L2 cache. A number is
-printed only after its result was checked. Host time of run() is measured apart.
+Times are those of the device, between two events; buffers are larger than the L2 cache, but for
+small batches of sampling. A number is printed only after its result was checked. Host time of run()
+is measured apart.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 import wavefire
@@ -171,6 +177,53 @@ def bench_rows(bench: Bench) -> None:
     add("append, page 16", append, None, 4 * k.numel(), good)
 
 
+def filter_cases(
+    module: Any, probs: torch.Tensor, logits: torch.Tensor
+) -> dict[str, Callable[[], torch.Tensor]]:
+    """Sampling by names that Wavefire and FlashInfer share."""
+    key = {"seed": 1, "offset": 0}
+    return {
+        "softmax": lambda: module.softmax(logits),
+        "draw": lambda: module.sampling_from_probs(probs, **key),
+        "draw of logits": lambda: module.sampling_from_logits(logits, **key),
+        "top-p 0.9": lambda: module.top_p_sampling_from_probs(probs, 0.9, **key),
+        "top-k 50": lambda: module.top_k_sampling_from_probs(probs, 50, **key),
+        "min-p 0.1": lambda: module.min_p_sampling_from_probs(probs, 0.1, **key),
+        "top-k 50, top-p 0.9": lambda: module.top_k_top_p_sampling_from_probs(
+            probs, 50, 0.9, **key
+        ),
+        "renorm top-p 0.9": lambda: module.top_p_renorm_probs(probs, 0.9),
+        "renorm top-k 50": lambda: module.top_k_renorm_probs(probs, 50),
+        "mask top-k 50": lambda: module.top_k_mask_logits(logits, 50),
+    }
+
+
+def is_like_the_cpu(ours: torch.Tensor, here: torch.Tensor) -> bool:
+    """Rows within rounding; tokens but for one in a hundred rows, on the boundary of two."""
+    if here.dtype == torch.int32:
+        return int((ours.cpu() != here).sum()) <= here.numel() // 100
+    return torch.allclose(ours.cpu(), here, rtol=1e-4, atol=1e-30)
+
+
+def bench_sampling(bench: Bench) -> None:
+    found = importlib.util.find_spec("flashinfer") is not None
+    flashinfer = importlib.import_module("flashinfer.sampling") if found else None
+    size, most = 128256, 16  # rows that are compared
+    for batch in (1, 512) if bench.quick else (1, 16, 64, 512):
+        logits = torch.randn(batch, size, device="cuda") * 2
+        probs = torch.softmax(logits, -1)
+        expected = filter_cases(wavefire, probs[:most].cpu(), logits[:most].cpu())
+        peers = filter_cases(flashinfer, probs, logits) if flashinfer else {}
+        for name, ours in filter_cases(wavefire, probs, logits).items():
+            writes = name.startswith(("softmax", "renorm", "mask"))
+            bench.add(
+                "sampling", f"{name}, batch {batch} of {size}", ours, peers.get(name),
+                "FlashInfer", lambda f=ours, e=expected[name]: is_like_the_cpu(f()[:most], e()),
+                (8 if writes else 4) * probs.numel(), "B/s",
+                bench.copy_bandwidth if writes else bench.read_bandwidth,
+            )  # fmt: skip
+
+
 def host_time(calls: int = 500) -> float:
     """Seconds of the host in one run() of a small batch, the device being idle or behind."""
     indptr = torch.tensor([0, 1, 2], dtype=torch.int32)
@@ -209,7 +262,7 @@ def main() -> None:
     )
     run_seconds = host_time()
     print(f"run() of a small batch: {1e6 * run_seconds:.2f} us of the host")
-    for part in (bench_rows, bench_decode, bench_prefill):
+    for part in (bench_rows, bench_sampling, bench_decode, bench_prefill):
         part(bench)
     write_record(bench, args.output / "gpu.json", {"processor": name, "run_seconds": run_seconds})
 

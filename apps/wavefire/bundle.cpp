@@ -15,16 +15,20 @@
 namespace wavefire::cli {
 namespace {
 
-/// Lines "norm:kind=rms,..." with the architecture put behind the operation; '#' begins a comment.
+/// Lines "norm:kind=rms,..." with each architecture put behind the operation, or "norm.sm90:..."
+/// for that one; '#' begins a comment.
 std::vector<generate::KernelSpec> read_list(std::string_view path, Arguments architectures) {
   std::istringstream lines(generate::read_file(path));
   std::vector<generate::KernelSpec> specs;
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() || line[0] == '#') continue;
     const std::size_t colon = std::min(line.find(':'), line.size());
+    const std::string head = line.substr(0, colon), operation = head.substr(0, head.find('.'));
     for (const std::string_view architecture : architectures) {
-      specs.push_back(generate::parse_spec(line.substr(0, colon) + "." + std::string(architecture) +
-                                           line.substr(colon)));
+      const std::string full = operation + "." + std::string(architecture);
+      if (head == operation || head == full) {
+        specs.push_back(generate::parse_spec(full + line.substr(colon)));
+      }
     }
   }
   return specs;

@@ -26,7 +26,7 @@ void append_paged_mla_kv_cache(const TensorView& ckv, const TensorView& kpe,
 /// For tokens appended to requests, append_indptr i32 [batch + 1], whose lengths afterwards are
 /// seq_lens i32 [batch]: the j-th new token of request b gets batch_indices = b and positions =
 /// seq_lens[b] - its count + j. Both outputs i32 [at least append_indptr[batch]]; the tail is -1
-/// and 0.
+/// and 0. What arrays on a GPU hold is not checked, here and below.
 void batch_indices_positions(const TensorView& append_indptr, const TensorView& seq_lens,
                              const TensorView& batch_indices, const TensorView& positions);
 

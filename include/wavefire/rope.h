@@ -25,7 +25,7 @@ void apply_rope_with_cache(const TensorView& q, const TensorView& k, const Tenso
                            const TensorView& k_out, const RopeOptions& options);
 
 /// positions [indptr[batch]] i32 of tokens in requests that begin at offsets[b] (i32 or i64, 0 or
-/// more): offsets[b] + i.
+/// more): offsets[b] + i. On a GPU what they hold is not checked; a token of no request gets 0.
 void rope_positions(const TensorView& indptr, const TensorView& offsets,
                     const TensorView& positions);
 

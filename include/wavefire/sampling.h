@@ -1,4 +1,8 @@
 // Choosing tokens. See docs/conventions.md for how random numbers are keyed and ties are treated.
+//
+// Tensors are on one device. What parameters and rows hold on a GPU is not checked ahead, since
+// that would wait for it: a row that the CPU makes an error of, for its weights or a parameter of
+// its own, gets token 0 and valid = false, or is NaN throughout.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +40,8 @@ struct SamplingInput {
 
 /// Sample i takes one number of Philox: key `seed`, counter (offset, i). With `seeds` i64 [samples]
 /// the key is seeds[i] and the counter (offset, 0), so that a request's tokens do not depend on its
-/// place in the batch. `offsets` i64 [samples], optional, replaces `offset`.
+/// place in the batch. `offsets` i64 [samples], optional, replaces `offset`. Each may have one
+/// entry for all samples instead, which is like `seed` and `offset` (and stays on its device).
 struct RandomNumbers {
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;
@@ -46,7 +51,8 @@ struct RandomNumbers {
 
 /// samples i32 or i64 [samples], the same on every machine for the same random numbers. A row with
 /// NaN, an infinite or negative weight, or without mass gets token 0 and valid = false (b1
-/// [samples]); without `valid` it is an `Error` that names the row, and no sample is written.
+/// [samples]); without `valid` it is on the CPU an `Error` that names the row, and no sample is
+/// written.
 void sample(const SamplingInput& input, const SamplingFilters& filters, const RandomNumbers& random,
             const TensorView& samples, const TensorView& valid = {});
 

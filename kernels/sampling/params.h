@@ -30,4 +30,57 @@ struct Buffers {
   float* candidates = nullptr;  // [size + buffer_slack]
 };
 
+// ---- what a GPU kernel is given
+
+enum class Kind : unsigned char {
+  softmax,
+  draw,      // a token of all entries
+  filtered,  // a token of those that the filters keep
+  renorm,
+  mask,
+};
+
+/// A view of float32, int32 or int64 values.
+struct Numbers {
+  const void* data = nullptr;
+  i64 stride = 1;
+  DType dtype = DType::i64;
+};
+
+/// A parameter of all rows or, with `rows`, one of each.
+struct RowNumber {
+  double value = 0;
+  Numbers rows = {};
+};
+
+/// Rows of `size` values, contiguous. Strides are in elements.
+struct Matrix {
+  void* data = nullptr;
+  i64 stride = 0;
+  DType dtype = DType::f32;
+};
+
+/// A number of Philox for each sample; see include/wavefire/sampling.h. Without data: `value`.
+struct Key {
+  u64 value = 0;
+  Numbers samples = {};
+  bool shared = false;  // one for all samples, in the GPU's memory
+};
+
+struct Launch {
+  Matrix in;
+  Matrix out;  // of softmax, renorm and mask
+  i64 size = 0;
+  i64 rows = 0;  // of `in`
+  bool logits = false;
+  bool top_k_first = false;
+  RowNumber temperature{1};
+  RowNumber top_k{0}, top_p{1}, min_p{0};
+  Numbers indices;  // of the row of each sample; without data: one sample a row
+  Key seed, offset;
+  Matrix samples;  // int32 or int64; `stride` between them
+  u8* valid = nullptr;
+  i64 valid_stride = 1;
+};
+
 }  // namespace wavefire::sampling

@@ -1,9 +1,10 @@
-// Choosing from a row of weights. Weights are non-negative and need not sum to one. A draw inverts
-// the distribution function over the kept entries in the order of the vocabulary, in double
-// precision.
+// Choosing from a row of weights, one row at a time. Weights are non-negative and need not sum to
+// one. A draw inverts the distribution function over the kept entries in the order of the
+// vocabulary, in double precision.
 #pragma once
 
 #include "math/exp2.h"
+#include "sampling/filter.h"
 #include "sampling/params.h"
 #include "sampling/select.h"
 #include "tile/element.h"
@@ -53,10 +54,8 @@ WF_DEVICE double exponentials(const float* logits, i64 size, float maximum, floa
                               float* weights) {
   using E = typename Rows::Element;
   using T = tile::ElementTraits<E>;
-  constexpr float log2_e = 1.44269504f;
   const E top = T::splat(maximum);
-  // Finite, so that 0 stays 0 at the smallest temperatures.
-  const E unit = T::splat(tile::min(log2_e / temperature, 3e38f));
+  const E unit = T::splat(exponent_unit(temperature));
   tile::WideSum sum = {};
   Rows::for_columns(size, [&](i64 column, int count) {
     const E w = math::exp2((Rows::template load<DType::f32>(logits, column, count) - top) * unit);
@@ -94,26 +93,28 @@ WF_DEVICE double kept_mass(const float* data, i64 begin, i64 end, float threshol
   return tile::total(sum);
 }
 
-/// The threshold of a filter: entries of at least that weight stay.
+/// Finds thresholds in a row (filter.h).
+template <class Rows>
+struct Search {
+  const float* data;
+  i64 size;
+  float* scratch;
+
+  WF_DEVICE float threshold_of(Amount what, float least, float most, double amount) const {
+    if (what == Amount::mass) {
+      return sampling::threshold_of<Rows, true>(data, size, least, most, amount, scratch);
+    }
+    return sampling::threshold_of<Rows, false>(data, size, least, most, amount, scratch);
+  }
+  WF_DEVICE double mass_of(float threshold) const {
+    return kept_mass<Rows>(data, 0, size, threshold);
+  }
+};
+
 template <class Rows>
 WF_DEVICE float filter_threshold(const Weights& w, i64 size, const Filter& filter, float* scratch) {
-  float threshold = 0.f;
-  if (filter.top_k > 0 && filter.top_k < size) {
-    threshold = threshold_of<Rows, false>(w.data, size, 0.f, w.maximum,
-                                          static_cast<double>(filter.top_k), scratch);
-  }
-  if (filter.top_p < 1) {
-    const float floor = filter.top_k_first ? threshold : 0.f;
-    const double mass = floor > 0.f ? kept_mass<Rows>(w.data, 0, size, floor) : w.total;
-    // All entries below this one together weigh less than what may be dropped.
-    const double unit = 0.999 * (1 - filter.top_p) * mass / static_cast<double>(size);
-    const float bound = tile::min(tile::max(static_cast<float>(unit), floor), w.maximum);
-    const float by_mass =
-        threshold_of<Rows, true>(w.data, size, bound, w.maximum, filter.top_p * mass, scratch);
-    threshold = tile::max(threshold, by_mass);
-  }
-  if (filter.min_p > 0.f) threshold = tile::max(threshold, filter.min_p * w.maximum);
-  return threshold;
+  return filter_threshold(filter, size, Summary{w.total, w.maximum},
+                          Search<Rows>{w.data, size, scratch});
 }
 
 /// The entry at which the running mass of the kept entries passes uniform * (their mass).
@@ -173,10 +174,8 @@ WF_DEVICE bool renormalize_row(const Row& row, const Filter& filter, const Buffe
   const float threshold = filter_threshold<Rows>(w, row.size, filter, buffers.candidates);
   const E bound = T::splat(threshold);
   const double mass = threshold > 0.f ? kept_mass<Rows>(w.data, 0, row.size, threshold) : w.total;
-  // By 1 / mass in two steps: of subnormal weights that is infinite, of huge ones subnormal.
-  const double step = mass < 0x1p-64 ? 0x1p100 : (mass > 0x1p100 ? 0x1p-64 : 1);
-  const E power = T::splat(static_cast<float>(step));
-  const E factor = T::splat(static_cast<float>(1 / (mass * step)));
+  const Scale scale = scale_to_one(mass);
+  const E power = T::splat(scale.power), factor = T::splat(scale.factor);
   tile::with_output_dtype(out_dtype, [&]<DType dtype>() {
     Rows::for_columns(row.size, [&](i64 column, int count) {
       const E v = Rows::template load<DType::f32>(w.data, column, count);
@@ -221,8 +220,9 @@ WF_DEVICE bool mask_row(const Row& row, i64 top_k, const Buffers& buffers, void*
   if (!fit) return false;
   float threshold = -tile::infinity;
   if (top_k < row.size) {
-    threshold = threshold_of<Rows, false>(logits, row.size, -tile::infinity, maximum,
-                                          static_cast<double>(top_k), buffers.candidates);
+    const Search<Rows> search{logits, row.size, buffers.candidates};
+    threshold =
+        search.threshold_of(Amount::number, -tile::infinity, maximum, static_cast<double>(top_k));
   }
   const E bound = T::splat(threshold);
   tile::with_output_dtype(row.dtype, [&]<DType dtype>() {

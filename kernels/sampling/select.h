@@ -1,4 +1,4 @@
-// Thresholds of filters, found without sorting.
+// Thresholds of filters, found without sorting: the schedule of one lane that walks through a row.
 //
 // A filter keeps the entries of at least some threshold: the largest one at which they number k, or
 // weigh enough. It is bracketed: a pass over the candidates measures what lies above four pivots at
@@ -8,18 +8,10 @@
 // Sums are in double precision.
 #pragma once
 
+#include "sampling/filter.h"
 #include "tile/element.h"
 
 WF_NAMESPACE_BEGIN(sampling)
-
-/// Unsigned integers in the order of the floats, and back.
-WF_DEVICE u32 order_of(float a) {
-  const u32 bits = __builtin_bit_cast(u32, a);
-  return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
-}
-WF_DEVICE float from_order(u32 order) {
-  return __builtin_bit_cast(float, order >> 31 != 0 ? order ^ 0x80000000u : ~order);
-}
 
 inline constexpr int pivots = 4;
 

@@ -36,20 +36,25 @@ def get_seed_and_offset(
     """A seed and an offset for one call: 64 bits that the generator (PyTorch's default one) draws
     on its own device, and 0.
 
-    ``increment`` has no effect: the generator always moves on by one number.
+    ``increment`` has no effect: the generator always moves on by one number. Waits for the device
+    of the generator; operations on its device do not.
     """
+    return int(_drawn(generator, device)), 0
+
+
+def _drawn(generator: Any, device: Any) -> Any:
+    """64 bits of a generator: an integer, or an int64 tensor of one on the generator's device."""
     if generator is not None and hasattr(generator, "integers"):  # NumPy's
-        return int(generator.integers(-(2**63), 2**63 - 1)), 0
+        return int(generator.integers(-(2**63), 2**63 - 1))
     torch = sys.modules.get("torch")
     if generator is not None and not (torch and isinstance(generator, torch.Generator)):
         raise TypeError(message("sampling", "generator", shown(generator), "PyTorch's or NumPy's"))
     if torch is None:
-        return int(np.random.randint(-(2**63), 2**63 - 1, dtype=np.int64)), 0
+        return int(np.random.randint(-(2**63), 2**63 - 1, dtype=np.int64))
     device = generator.device if generator is not None else device
-    drawn = torch.randint(
+    return torch.randint(
         -(2**63), 2**63 - 1, (1,), dtype=torch.int64, generator=generator, device=device
     )
-    return int(drawn), 0
 
 
 def _signed(operation: str, name: str, x: Any) -> int:
@@ -68,9 +73,8 @@ def _keys(operation: str, name: str, x: Any, samples: int) -> tuple[int, Any]:
             f"{operation}: '{name}' is {x.dtype}{list(x.shape)}; accepted: an integer, or a tensor "
             f"of one or {samples} (int64 or uint64)"
         )
-    if x.ndim == 0 or x.shape[0] == 1:
-        return _signed(operation, name, int(x.reshape(()))), None
-    if x.shape[0] != samples:
+    x = x.reshape(1) if x.ndim == 0 else x
+    if x.shape[0] not in (1, samples):
         raise ValueError(
             f"{operation}: '{name}' has {x.shape[0]} entries; accepted: 1 or {samples}"
         )
@@ -97,10 +101,12 @@ def _random_numbers(
             f"{operation}: 'offset' is given without 'seed'; accepted: both or neither"
         )
     if is_torch(like) or generator is not None:
-        drawn, _ = get_seed_and_offset(1, generator, like.device if is_torch(like) else None)
+        drawn = _drawn(generator, like.device if is_torch(like) else None)
     else:
         drawn = int(np.random.randint(-(2**63), 2**63 - 1, dtype=np.int64))
-    return drawn, None, 0, None
+    if is_torch(drawn) and is_torch(like) and drawn.device == like.device:
+        return 0, drawn, 0, None
+    return int(drawn), None, 0, None
 
 
 def _check_nan(operation: str, x: Any, logits: bool) -> None:

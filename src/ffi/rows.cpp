@@ -55,7 +55,8 @@ void apply_rope_(Tensor q, MaybeTensor k, Tensor positions, MaybeTensor cos_sin,
 }
 
 void rope_positions_(Tensor indptr, Tensor offsets, Tensor positions) {
-  guarded([&] { rope_positions(view_of(indptr), view_of(offsets), view_of(positions)); });
+  guarded_on(indptr,
+             [&] { rope_positions(view_of(indptr), view_of(offsets), view_of(positions)); });
 }
 
 void append_paged_kv_cache_(Tensor key, Tensor value, Tensor batch_indices, Tensor positions,
@@ -83,36 +84,38 @@ void append_paged_mla_kv_cache_(Tensor ckv, Tensor kpe, Tensor batch_indices, Te
 
 void batch_indices_positions_(Tensor append_indptr, Tensor seq_lens, Tensor batch_indices,
                               Tensor positions) {
-  guarded([&] {
+  guarded_on(append_indptr, [&] {
     batch_indices_positions(view_of(append_indptr), view_of(seq_lens), view_of(batch_indices),
                             view_of(positions));
   });
 }
 
 void sequence_lengths_(Tensor indptr, Tensor last_page_len, std::int64_t page_size, Tensor out) {
-  guarded([&] {
+  guarded_on(indptr, [&] {
     sequence_lengths(view_of(indptr), view_of(last_page_len),
                      to_int("paged KV cache", "page_size", page_size), view_of(out));
   });
 }
 
 void packbits_(Tensor x, bool little, Tensor out) {
-  guarded([&] { packbits(view_of(x), little ? BitOrder::little : BitOrder::big, view_of(out)); });
+  guarded_on(
+      x, [&] { packbits(view_of(x), little ? BitOrder::little : BitOrder::big, view_of(out)); });
 }
 
 void segment_packbits_indptr_(Tensor indptr, Tensor out_indptr) {
-  guarded([&] { segment_packbits_indptr(view_of(indptr), view_of(out_indptr)); });
+  guarded_on(indptr, [&] { segment_packbits_indptr(view_of(indptr), view_of(out_indptr)); });
 }
 
 void segment_packbits_(Tensor x, Tensor indptr, bool little, Tensor out, Tensor out_indptr) {
-  guarded([&] {
+  guarded_on(x, [&] {
     segment_packbits(view_of(x), view_of(indptr), little ? BitOrder::little : BitOrder::big,
                      view_of(out), view_of(out_indptr));
   });
 }
 
 void softmax_(Tensor logits, double temperature, MaybeTensor temperatures, Tensor out) {
-  guarded([&] { softmax(view_of(logits), {temperature, view_of(temperatures)}, view_of(out)); });
+  guarded_on(logits,
+             [&] { softmax(view_of(logits), {temperature, view_of(temperatures)}, view_of(out)); });
 }
 
 SamplingFilters read_filters(double top_k, const MaybeTensor& top_ks, double top_p,
@@ -126,7 +129,7 @@ void sample_(Tensor weights, bool logits, MaybeTensor indices, double top_k, May
              double top_p, MaybeTensor top_ps, double min_p, MaybeTensor min_ps, bool top_k_first,
              std::int64_t seed, MaybeTensor seeds, std::int64_t offset, MaybeTensor offsets,
              Tensor samples, MaybeTensor valid) {
-  guarded([&] {
+  guarded_on(weights, [&] {
     sample({view_of(weights), logits, view_of(indices)},
            read_filters(top_k, top_ks, top_p, top_ps, min_p, min_ps, top_k_first),
            {static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(offset), view_of(seeds),
@@ -137,14 +140,14 @@ void sample_(Tensor weights, bool logits, MaybeTensor indices, double top_k, May
 
 void renormalize_(Tensor probs, double top_k, MaybeTensor top_ks, double top_p, MaybeTensor top_ps,
                   Tensor out) {
-  guarded([&] {
+  guarded_on(probs, [&] {
     renormalize(view_of(probs), read_filters(top_k, top_ks, top_p, top_ps, 0, {}, false),
                 view_of(out));
   });
 }
 
 void mask_logits_(Tensor logits, double top_k, MaybeTensor top_ks, Tensor out) {
-  guarded([&] { mask_logits(view_of(logits), {top_k, view_of(top_ks)}, view_of(out)); });
+  guarded_on(logits, [&] { mask_logits(view_of(logits), {top_k, view_of(top_ks)}, view_of(out)); });
 }
 
 }  // namespace

@@ -81,4 +81,20 @@ void visit_fields(C& config, Visit&& visit) {
   visit_fields(rows, visit);
 }
 
+template <Is<IndexConfig> C, class Visit>
+void visit_fields(C& config, Visit&& visit) {
+  auto& [kind, rows] = config;
+  visit("kind", kind);
+  visit_fields(rows, visit);
+}
+
+template <Is<SamplingConfig> C, class Visit>
+void visit_fields(C& config, Visit&& visit) {
+  auto& [kind, lanes, blocks, kept] = config;
+  visit("kind", kind);
+  visit("lanes", lanes);
+  visit("blocks", blocks);
+  visit("kept", kept);
+}
+
 }  // namespace wavefire::generate

@@ -28,6 +28,26 @@ std::string cpp_text(Activation value) {
   }
 }
 
+const char* cpp_text(index::Kind value) {
+  switch (value) {
+    case index::Kind::batch_positions: return "Kind::batch_positions";
+    case index::Kind::sequence_lengths: return "Kind::sequence_lengths";
+    case index::Kind::packed_indptr: return "Kind::packed_indptr";
+    case index::Kind::packbits: return "Kind::packbits";
+    case index::Kind::segment_packbits: return "Kind::segment_packbits";
+    default: return "Kind::rope_positions";
+  }
+}
+const char* cpp_text(sampling::Kind value) {
+  switch (value) {
+    case sampling::Kind::draw: return "Kind::draw";
+    case sampling::Kind::filtered: return "Kind::filtered";
+    case sampling::Kind::renorm: return "Kind::renorm";
+    case sampling::Kind::mask: return "Kind::mask";
+    default: return "Kind::softmax";
+  }
+}
+
 /// `{.tile_rows = 64, ...}`
 std::string initializer(const attention::Config& config) {
   std::string text;
@@ -127,8 +147,9 @@ std::string launch_info(const std::string& entry, const char* dynamic_bytes) {
 }
 
 /// A CUDA kernel whose body is `body`.
-std::string cuda_kernel(const std::string& entry, const char* body) {
-  return core::join("extern \"C\" WF_GLOBAL void __launch_bounds__(Kernel::threads)\n    ", entry,
+std::string cuda_kernel(const std::string& entry, const char* body,
+                        const std::string& attributes = "__launch_bounds__(Kernel::threads)") {
+  return core::join("extern \"C\" WF_GLOBAL void ", attributes, "\n    ", entry,
                     "(const __grid_constant__ Kernel::Launch params) {\n", body, "}\n");
 }
 
@@ -179,6 +200,9 @@ RowEntry row_entry(const MergeConfig& c) {
 }
 RowEntry row_entry(const RopeConfig&) { return {"rope", "Entry<Teams>"}; }
 RowEntry row_entry(const AppendConfig&) { return {"kv_cache", "AppendEntry<Teams>"}; }
+RowEntry row_entry(const IndexConfig& c) {
+  return {"index", core::join("Entry<Teams, ", cpp_text(c.kind), ">")};
+}
 
 template <class Config>
 std::string gpu_source(const KernelSpec& spec, const Config& config) {
@@ -191,6 +215,30 @@ std::string gpu_source(const KernelSpec& spec, const Config& config) {
                     ";\n", launch_info(entry, "0"), cuda_kernel(entry, "  Kernel::run(params);\n"),
                     "}\n");
 }
+
+/// The blocks of a row are a cluster.
+std::string gpu_source(const KernelSpec& spec, const SamplingConfig& c) {
+  const std::string entry = entry_of(spec);
+  const bool alone = c.blocks == 1;
+  const std::string cluster = core::join("tile::Cluster<", c.blocks, ">");
+  const std::string bounds = "__launch_bounds__(Kernel::threads, Kernel::resident_blocks)";
+  return core::join(
+      "#include \"tile/", alone ? "sm80/row_group.h" : "sm90/cluster.h",
+      "\"\n\n#include \"sampling/entry.h\"\n\nnamespace wavefire::sampling {\n"
+      "using Group = tile::NvidiaRowGroup<",
+      c.lanes, ", ", c.kept, ", ", alone ? "tile::OneBlock" : cluster,
+      ">;\nusing Kernel = Entry<Group, ", cpp_text(c.kind), ">;\n",
+      launch_info(entry, "Kernel::shared_bytes"),
+      cuda_kernel(entry,
+                  "  extern __shared__ __align__(16) u8 memory[];\n"
+                  "  Kernel::run(params, memory);\n",
+                  alone ? bounds : core::join("__cluster_dims__(", c.blocks, ", 1, 1) ", bounds)),
+      "}\n");
+}
+
+// There are none.
+std::string cpu_source(const KernelSpec&, const IndexConfig&) { return {}; }
+std::string cpu_source(const KernelSpec&, const SamplingConfig&) { return {}; }
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "generate/spec.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -17,8 +18,8 @@ namespace {
 
 constexpr std::string_view operation = "kernel spec";
 
-constexpr std::array operation_names = {"attention", "norm", "activation",
-                                        "merge",     "rope", "append"};
+constexpr std::array operation_names = {"attention", "norm",   "activation", "merge",
+                                        "rope",      "append", "index",      "sampling"};
 static_assert(operation_names.size() == std::variant_size_v<KernelConfig>);
 constexpr std::array architecture_names = {"scalar", "avx2",  "avx512", "sm80",  "sm86",  "sm89",
                                            "sm90",   "sm90a", "sm100",  "sm120", "gfx942"};
@@ -36,6 +37,11 @@ template <>
 constexpr std::array words<norm::Kind> = {"rms", "layer"};
 template <>
 constexpr std::array words<Activation> = {"silu", "gelu", "gelu_tanh", "variant"};
+template <>
+constexpr std::array words<index::Kind> = {"rope_positions", "batch_positions", "sequence_lengths",
+                                           "packed_indptr",  "packbits",        "segment_packbits"};
+template <>
+constexpr std::array words<sampling::Kind> = {"softmax", "draw", "filtered", "renorm", "mask"};
 template <>
 constexpr std::array words<bool> = {"0", "1"};
 
@@ -226,6 +232,30 @@ void check_config(const KernelSpec& spec, const MergeConfig& c) {
 }
 void check_config(const KernelSpec& spec, const RopeConfig& c) { check_rows(spec, c.rows); }
 void check_config(const KernelSpec& spec, const AppendConfig& c) { check_rows(spec, c.rows); }
+
+void check_on_gpu(const KernelSpec& spec) {
+  const Target& target = target_of(spec.architecture);
+  core::require(target.platform == Platform::cuda && target.rows_header != nullptr, operation,
+                "architecture", name_of(spec.architecture),
+                core::join(operation_of(spec), " on sm80 to sm120 without an a"));
+}
+
+void check_config(const KernelSpec& spec, const IndexConfig& c) {
+  check_on_gpu(spec);
+  check_rows(spec, c.rows);
+}
+
+void check_config(const KernelSpec& spec, const SamplingConfig& c) {
+  check_on_gpu(spec);
+  const Target& target = target_of(spec.architecture);
+  const bool is_power = c.lanes > 0 && (c.lanes & (c.lanes - 1)) == 0;
+  core::require(is_power && c.lanes >= 32 && c.lanes <= 1024, operation, "lanes", c.lanes,
+                "a power of 2 from 32 to 1024");
+  const int most = target.has_clusters ? std::min(8, c.lanes / 32) : 1;
+  core::require(c.blocks >= 1 && c.blocks <= most && (c.blocks & (c.blocks - 1)) == 0, operation,
+                "blocks", c.blocks, core::join("a power of 2 up to ", most));
+  core::require(c.kept <= 16, operation, "kept", c.kept, "up to 16");
+}
 
 }  // namespace
 

@@ -17,7 +17,9 @@
 
 #include "activation/params.h"
 #include "attention/config.h"
+#include "index/params.h"
 #include "norm/params.h"
+#include "sampling/params.h"
 
 namespace wavefire::generate {
 
@@ -78,9 +80,25 @@ struct AppendConfig {
   bool operator==(const AppendConfig&) const = default;
 };
 
+/// A thread for each entry. GPUs only, as all that follow.
+struct IndexConfig {
+  index::Kind kind = index::Kind::rope_positions;
+  RowTeams rows = {};
+  bool operator==(const IndexConfig&) const = default;
+};
+
+/// All types are parameters.
+struct SamplingConfig {
+  sampling::Kind kind = sampling::Kind::softmax;
+  int lanes = 0;   // threads of a block
+  int blocks = 0;  // that share a row; more than one where blocks can share memory
+  int kept = 0;    // steps of eight values that a lane keeps in shared memory; 0: none
+  bool operator==(const SamplingConfig&) const = default;
+};
+
 /// What is fixed at compile time; the alternative is the operation.
 using KernelConfig = std::variant<attention::Config, NormConfig, ActivationConfig, MergeConfig,
-                                  RopeConfig, AppendConfig>;
+                                  RopeConfig, AppendConfig, IndexConfig, SamplingConfig>;
 
 struct KernelSpec {
   Architecture architecture = Architecture::scalar;

@@ -28,6 +28,7 @@ constexpr Target cpu(Architecture architecture, const char* name, const char* he
 
 /// A GPU that runs the portable kernels of sm_80, compiled for itself.
 constexpr Target nvidia(Architecture architecture, const char* compiler_name) {
+  const bool has_clusters = architecture >= Architecture::sm90;
   return {.architecture = architecture,
           .platform = Platform::cuda,
           .name = "sm80",
@@ -36,6 +37,7 @@ constexpr Target nvidia(Architecture architecture, const char* compiler_name) {
           .schedule = "schedule::InOrder",
           .schedule_header = "schedule/in_order.h",
           .rows_header = "tile/sm80/rows.h",
+          .has_clusters = has_clusters,
           .compiler_name = compiler_name};
 }
 

@@ -19,6 +19,7 @@ struct Target {
   const char* schedule;                     // of attention
   const char* schedule_header;              // where that is
   const char* rows_header = nullptr;        // of row operations; null: there are none
+  bool has_clusters = false;                // blocks that write to each other's shared memory
   const char* compiler_name = nullptr;      // "sm_80", "gfx942"; null on a CPU
   std::span<const char* const> flags = {};  // of the host compiler
 };

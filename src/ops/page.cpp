@@ -4,6 +4,7 @@
 
 #include "device/cpu/levels.h"
 #include "device/cpu/parallel.h"
+#include "ops/index.h"
 #include "ops/launch.h"
 #include "ops/rows.h"
 #include "tune/rows.h"
@@ -76,16 +77,12 @@ void check_place(const Names& names, const PageTable& pages, std::int64_t token,
 }
 
 /// A request with pages has 1 to page_size tokens on the last one; without, any value will do.
-void check_last_pages(const char* operation, const TensorView& indptr, const TensorView& last,
-                      int page_size) {
+void check_last_pages(const ops::Place& place, const char* operation, const TensorView& indptr,
+                      const TensorView& last, int page_size) {
   const std::int64_t batch = indptr.shape[0] - 1;
-  core::check(operation, "kv_last_page_len", last)
-      .defined()
-      .on_cpu()
-      .dtype(DType::i32)
-      .shape({batch});
+  core::check(operation, "kv_last_page_len", last).defined().dtype(DType::i32).shape({batch});
   core::require(page_size >= 1, operation, "page_size", page_size, "1 or more");
-  for (std::int64_t b = 0; b < batch; ++b) {
+  for (std::int64_t b = 0; place.on_cpu() && b < batch; ++b) {
     if (ops::read_int(indptr, b + 1) == ops::read_int(indptr, b)) continue;
     const std::int64_t tokens = ops::read_int(last, b);
     if (tokens < 1 || tokens > page_size) {
@@ -116,7 +113,7 @@ void check_tables(const ops::Place& place, const Names& names, std::int64_t toke
   const std::int64_t entries = ops::check_indptr(names.operation, "kv_indptr", pages.indptr);
   core::require(pages.indices.shape[0] >= entries, names.operation, "kv_indices",
                 to_string(pages.indices), core::join("at least ", entries, " entries"));
-  check_last_pages(names.operation, pages.indptr, pages.last_page_len, pages.page_size);
+  check_last_pages(place, names.operation, pages.indptr, pages.last_page_len, pages.page_size);
   for (std::int64_t i = 0; i < tokens; ++i) {  // all of them before the first is written
     const std::int64_t request = ops::read_int(batch_indices, i);
     if (request < 0) continue;
@@ -213,21 +210,32 @@ void append_paged_mla_kv_cache(const TensorView& ckv, const TensorView& kpe,
 void batch_indices_positions(const TensorView& append_indptr, const TensorView& seq_lens,
                              const TensorView& batch_indices, const TensorView& positions) {
   constexpr const char* operation = "get_batch_indices_positions";
-  const std::int64_t tokens = ops::check_indptr(operation, "append_indptr", append_indptr);
-  const std::int64_t batch = append_indptr.shape[0] - 1;
-  core::check(operation, "seq_lens", seq_lens).defined().on_cpu().dtype(DType::i32).shape({batch});
+  const ops::Place place = ops::place_of(operation, {{"append_indptr", append_indptr},
+                                                     {"seq_lens", seq_lens},
+                                                     {"batch_indices", batch_indices},
+                                                     {"positions", positions}});
+  const std::int64_t batch = ops::check_segments(operation, "append_indptr", append_indptr);
+  core::check(operation, "seq_lens", seq_lens).defined().dtype(DType::i32).shape({batch});
   core::check(operation, "batch_indices", batch_indices)
       .defined()
-      .on_cpu()
       .dtype(DType::i32)
       .rank(1)
       .writable();
   core::check(operation, "positions", positions)
       .defined()
-      .on_cpu()
       .dtype(DType::i32)
       .shape({batch_indices.shape[0]})
       .writable();
+  if (!place.on_cpu()) {
+    return ops::launch_index(place, index::Kind::batch_positions,
+                             {.count = positions.shape[0],
+                              .segments = batch,
+                              .indptr = ops::index_numbers(append_indptr),
+                              .values = ops::index_numbers(seq_lens),
+                              .out = ops::index_output(positions),
+                              .batch = ops::index_output(batch_indices)});
+  }
+  const std::int64_t tokens = ops::check_indptr(operation, "append_indptr", append_indptr);
   core::require(batch_indices.shape[0] >= tokens, operation, "nnz", batch_indices.shape[0],
                 core::join("at least ", tokens, ", the last entry of append_indptr"));
   for (std::int64_t b = 0; b < batch; ++b) {
@@ -257,10 +265,21 @@ void batch_indices_positions(const TensorView& append_indptr, const TensorView& 
 void sequence_lengths(const TensorView& indptr, const TensorView& last_page_len, int page_size,
                       const TensorView& out) {
   constexpr const char* operation = "get_seq_lens";
-  ops::check_indptr(operation, "kv_indptr", indptr);
-  const std::int64_t batch = indptr.shape[0] - 1;
-  check_last_pages(operation, indptr, last_page_len, page_size);
-  core::check(operation, "out", out).defined().on_cpu().dtype(DType::i32).shape({batch}).writable();
+  const ops::Place place = ops::place_of(
+      operation, {{"kv_indptr", indptr}, {"kv_last_page_len", last_page_len}, {"out", out}});
+  const std::int64_t batch = ops::check_segments(operation, "kv_indptr", indptr);
+  if (place.on_cpu()) ops::check_indptr(operation, "kv_indptr", indptr);
+  check_last_pages(place, operation, indptr, last_page_len, page_size);
+  core::check(operation, "out", out).defined().dtype(DType::i32).shape({batch}).writable();
+  if (!place.on_cpu()) {
+    return ops::launch_index(place, index::Kind::sequence_lengths,
+                             {.count = batch,
+                              .segments = batch,
+                              .indptr = ops::index_numbers(indptr),
+                              .values = ops::index_numbers(last_page_len),
+                              .out = ops::index_output(out),
+                              .page_size = page_size});
+  }
   const auto length_of = [&](std::int64_t b) {
     const std::int64_t count = ops::read_int(indptr, b + 1) - ops::read_int(indptr, b);
     return count == 0 ? 0 : (count - 1) * page_size + ops::read_int(last_page_len, b);

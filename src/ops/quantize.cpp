@@ -4,22 +4,18 @@
 #include <cstring>
 
 #include "device/cpu/parallel.h"
+#include "ops/index.h"
 #include "ops/rows.h"
 
 namespace wavefire {
 namespace {
 
 void check_source(const char* operation, const TensorView& x) {
-  core::check(operation, "x", x).defined().on_cpu().one_of({DType::b1, DType::u8}).rank(1);
+  core::check(operation, "x", x).defined().one_of({DType::b1, DType::u8}).rank(1);
 }
 
 void check_bytes(const char* operation, const TensorView& out, std::int64_t bytes) {
-  core::check(operation, "out", out)
-      .defined()
-      .on_cpu()
-      .dtype(DType::u8)
-      .shape({bytes})
-      .contiguous();
+  core::check(operation, "out", out).defined().dtype(DType::u8).shape({bytes}).contiguous();
 }
 
 /// Eight elements to a byte: each becomes 0 or 1, and the product moves them next to each other.
@@ -53,12 +49,26 @@ void pack(const TensorView& x, std::int64_t begin, std::int64_t end, BitOrder or
   }
 }
 
+/// What packing on a GPU is given.
+index::Launch packing(const TensorView& x, BitOrder order, const TensorView& out) {
+  return {.count = out.shape[0],
+          .bits = x.as<const u8>(),
+          .bits_size = x.shape[0],
+          .bits_stride = x.strides[0],
+          .packed = out.as<u8>(),
+          .little = order == BitOrder::little};
+}
+
 }  // namespace
 
 void packbits(const TensorView& x, BitOrder order, const TensorView& out) {
+  const ops::Place place = ops::place_of("packbits", {{"x", x}, {"out", out}});
   check_source("packbits", x);
   const std::int64_t size = x.shape[0], bytes = (size + 7) / 8;
   check_bytes("packbits", out, bytes);
+  if (!place.on_cpu()) {
+    return ops::launch_index(place, index::Kind::packbits, packing(x, order, out));
+  }
   cpu::parallel_ranges(bytes, 65536, [&](std::int64_t begin, std::int64_t end) {
     pack(x, begin * 8, std::min(end * 8, size), order, out.as<std::uint8_t>() + begin);
   });
@@ -66,16 +76,25 @@ void packbits(const TensorView& x, BitOrder order, const TensorView& out) {
 
 void segment_packbits_indptr(const TensorView& indptr, const TensorView& out_indptr) {
   constexpr const char* operation = "segment_packbits";
-  ops::check_indptr(operation, "indptr", indptr);
+  const ops::Place place =
+      ops::place_of(operation, {{"indptr", indptr}, {"out_indptr", out_indptr}});
+  const std::int64_t segments = ops::check_segments(operation, "indptr", indptr);
   core::check(operation, "out_indptr", out_indptr)
       .defined()
-      .on_cpu()
       .dtype(DType::i32)
-      .shape({indptr.shape[0]})
+      .shape({segments + 1})
       .writable();
+  if (!place.on_cpu()) {
+    return ops::launch_index(place, index::Kind::packed_indptr,
+                             {.count = segments + 1,
+                              .segments = segments,
+                              .indptr = ops::index_numbers(indptr),
+                              .out = ops::index_output(out_indptr)});
+  }
+  ops::check_indptr(operation, "indptr", indptr);
   std::int64_t bytes = 0;
   ops::write_int(out_indptr, 0, 0);
-  for (std::int64_t i = 1; i < indptr.shape[0]; ++i) {
+  for (std::int64_t i = 1; i <= segments; ++i) {
     bytes += (ops::read_int(indptr, i) - ops::read_int(indptr, i - 1) + 7) / 8;
     ops::write_int(out_indptr, i, bytes);
   }
@@ -84,14 +103,24 @@ void segment_packbits_indptr(const TensorView& indptr, const TensorView& out_ind
 void segment_packbits(const TensorView& x, const TensorView& indptr, BitOrder order,
                       const TensorView& out, const TensorView& out_indptr) {
   constexpr const char* operation = "segment_packbits";
+  const ops::Place place = ops::place_of(
+      operation, {{"x", x}, {"indptr", indptr}, {"out", out}, {"out_indptr", out_indptr}});
   check_source(operation, x);
+  const std::int64_t segments = ops::check_segments(operation, "indptr", indptr);
+  core::check(operation, "out_indptr", out_indptr).dtype(DType::i32).shape({segments + 1});
+  if (!place.on_cpu()) {
+    check_bytes(operation, out, -1);
+    index::Launch p = packing(x, order, out);
+    p.segments = segments;
+    p.indptr = ops::index_numbers(indptr);
+    p.packed_indptr = ops::index_numbers(out_indptr);
+    return ops::launch_index(place, index::Kind::segment_packbits, p);
+  }
   const std::int64_t size = ops::check_indptr(operation, "indptr", indptr);
   core::require(x.shape[0] >= size, operation, "x", x,
                 core::join("at least ", size, " elements, the last entry of indptr"));
   check_bytes(operation, out, ops::check_indptr(operation, "out_indptr", out_indptr));
-  core::require(out_indptr.shape[0] == indptr.shape[0], operation, "out_indptr", out_indptr,
-                "the shape of 'indptr'");
-  for (std::int64_t i = 0; i + 1 < indptr.shape[0]; ++i) {
+  for (std::int64_t i = 0; i < segments; ++i) {
     pack(x, ops::read_int(indptr, i), ops::read_int(indptr, i + 1), order,
          out.as<std::uint8_t>() + ops::read_int(out_indptr, i));
   }

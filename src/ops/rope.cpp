@@ -9,6 +9,7 @@
 #include "device/cpu/levels.h"
 #include "device/cpu/parallel.h"
 #include "ops/attention_problem.h"
+#include "ops/index.h"
 #include "ops/launch.h"
 #include "ops/rows.h"
 #include "tune/rows.h"
@@ -160,13 +161,23 @@ void apply_rope_with_cache(const TensorView& q, const TensorView& k, const Tenso
 
 void rope_positions(const TensorView& indptr, const TensorView& offsets,
                     const TensorView& positions) {
-  const std::int64_t tokens = ops::check_indptr(operation, "indptr", indptr);
+  const ops::Place place = ops::place_of(
+      operation, {{"indptr", indptr}, {"offsets", offsets}, {"positions", positions}});
+  const std::int64_t batch = ops::check_segments(operation, "indptr", indptr);
   core::check(operation, "offsets", offsets)
       .defined()
-      .on_cpu()
       .one_of({DType::i32, DType::i64})
-      .shape({indptr.shape[0] - 1});
-  core::check(operation, "positions", positions).defined().on_cpu().dtype(DType::i32).rank(1);
+      .shape({batch});
+  core::check(operation, "positions", positions).defined().dtype(DType::i32).rank(1);
+  if (!place.on_cpu()) {
+    return ops::launch_index(place, index::Kind::rope_positions,
+                             {.count = positions.shape[0],
+                              .segments = batch,
+                              .indptr = ops::index_numbers(indptr),
+                              .values = ops::index_numbers(offsets),
+                              .out = ops::index_output(positions)});
+  }
+  const std::int64_t tokens = ops::check_indptr(operation, "indptr", indptr);
   core::require(positions.shape[0] == tokens, operation, "indptr",
                 core::join(tokens, " at the end"),
                 core::join(positions.shape[0], ", the number of tokens"));

@@ -39,7 +39,10 @@ inline void write_int(const TensorView& view, std::int64_t i, std::int64_t value
   }
 }
 
-/// An index array: first entry 0, no entry below the one before. Returns the last entry.
+/// An index array [segments + 1] of int32; returns the number of segments.
+std::int64_t check_segments(const char* operation, const char* argument, const TensorView& view);
+
+/// On the CPU: first entry 0, no entry below the one before. Returns the last entry.
 std::int64_t check_indptr(const char* operation, const char* argument, const TensorView& view);
 
 }  // namespace wavefire::ops

@@ -7,8 +7,11 @@
 
 #include "device/cpu/levels.h"
 #include "device/cpu/parallel.h"
+#include "generate/target.h"
 #include "math/philox.h"
+#include "ops/launch.h"
 #include "ops/rows.h"
+#include "tune/rows.h"
 
 namespace wavefire {
 namespace {
@@ -16,7 +19,6 @@ namespace {
 void check_matrix(const char* operation, const char* argument, const TensorView& view) {
   core::check(operation, argument, view)
       .defined()
-      .on_cpu()
       .one_of({DType::f32, DType::f16, DType::bf16})
       .rank(2)
       .last_dim_contiguous();
@@ -47,21 +49,24 @@ constexpr Accepted mass = {"a number in (0, 1]", is_positive_share, is_positive_
 constexpr Accepted share = {"a number in [0, 1]", is_share, is_share};
 constexpr Accepted positive = {"a positive finite number", is_positive, is_positive};
 
-/// A row parameter, checked against what it may be.
+sampling::Numbers numbers_of(const TensorView& view) {
+  return {view.data, view.strides[0], view.dtype};
+}
+
+/// A row parameter, checked against what it may be; those of rows on the CPU only.
 class Parameter {
  public:
-  Parameter(const char* operation, const char* argument, const RowParameter& parameter,
-            std::int64_t rows, const Accepted& accepted)
+  Parameter(const ops::Place& place, const char* operation, const char* argument,
+            const RowParameter& parameter, std::int64_t rows, const Accepted& accepted)
       : value_(parameter.value), rows_(parameter.rows) {
     if (!rows_.defined()) {
       core::require(accepted.value(value_), operation, argument, value_, accepted.text);
       return;
     }
     core::check(operation, argument, rows_)
-        .on_cpu()
         .one_of({DType::f32, DType::i32, DType::i64})
         .shape({rows});
-    for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t i = 0; place.on_cpu() && i < rows; ++i) {
       const double value = (*this)[i];
       if (!accepted.row(value)) {
         core::fail_argument(operation, argument, core::join(value, " at ", i), accepted.text);
@@ -74,6 +79,10 @@ class Parameter {
     if (rows_.dtype != DType::f32) return static_cast<double>(ops::read_int(rows_, row));
     return double{rows_.as<const float>()[row * rows_.strides[0]]};
   }
+  sampling::RowNumber for_gpu() const {
+    if (!rows_.defined()) return {value_};
+    return {value_, numbers_of(rows_)};
+  }
 
  private:
   double value_;
@@ -84,14 +93,21 @@ struct FilterParameters {
   Parameter top_k, top_p, min_p;
   bool top_k_first;
 
-  FilterParameters(const char* operation, const SamplingFilters& filters, std::int64_t rows)
-      : top_k(operation, "top_k", filters.top_k, rows, any_count),
-        top_p(operation, "top_p", filters.top_p, rows, mass),
-        min_p(operation, "min_p", filters.min_p, rows, share),
+  FilterParameters(const ops::Place& place, const char* operation, const SamplingFilters& filters,
+                   std::int64_t rows)
+      : top_k(place, operation, "top_k", filters.top_k, rows, any_count),
+        top_p(place, operation, "top_p", filters.top_p, rows, mass),
+        min_p(place, operation, "min_p", filters.min_p, rows, share),
         top_k_first(filters.top_k_first) {}
 
   sampling::Filter operator[](std::int64_t row) const {
     return {as_count(top_k[row]), top_p[row], static_cast<float>(min_p[row]), top_k_first};
+  }
+  void write(sampling::Launch& p) const {
+    p.top_k = top_k.for_gpu();
+    p.top_p = top_p.for_gpu();
+    p.min_p = min_p.for_gpu();
+    p.top_k_first = top_k_first;
   }
 };
 
@@ -142,11 +158,11 @@ class BadRow {
 
 constexpr const char* bad_weights = "NaN, infinite, negative or without mass";
 
-void check_samples(const char* operation, const SamplingInput& input, std::int64_t count,
-                   const RandomNumbers& random, const TensorView& samples,
+void check_samples(const ops::Place& place, const char* operation, const SamplingInput& input,
+                   std::int64_t count, const RandomNumbers& random, const TensorView& samples,
                    const TensorView& valid) {
   const std::int64_t rows = input.weights.shape[0];
-  for (std::int64_t i = 0; input.indices.defined() && i < count; ++i) {
+  for (std::int64_t i = 0; place.on_cpu() && input.indices.defined() && i < count; ++i) {
     const std::int64_t row = ops::read_int(input.indices, i);
     if (row < 0 || row >= rows) {
       core::fail_argument(operation, "indices", core::join(row, " at ", i),
@@ -154,31 +170,90 @@ void check_samples(const char* operation, const SamplingInput& input, std::int64
     }
   }
   const auto check_keys = [&](const char* argument, const TensorView& keys) {
-    if (keys.defined()) {
-      core::check(operation, argument, keys).on_cpu().dtype(DType::i64).shape({count});
-    }
+    if (!keys.defined()) return;
+    core::check(operation, argument, keys).dtype(DType::i64).rank(1);
+    core::require(keys.shape[0] == 1 || keys.shape[0] == count, operation, argument, keys,
+                  core::join("one entry or ", count));
   };
   check_keys("seed", random.seeds);
   check_keys("offset", random.offsets);
   core::check(operation, "samples", samples)
       .defined()
-      .on_cpu()
       .one_of({DType::i32, DType::i64})
       .shape({count})
       .writable();
   if (valid.defined()) {
-    core::check(operation, "valid", valid).on_cpu().dtype(DType::b1).shape({count}).writable();
+    core::check(operation, "valid", valid).dtype(DType::b1).shape({count}).writable();
   }
 }
 
+/// Keys of all samples: one, or one of each.
+bool is_shared(const TensorView& keys) { return !keys.defined() || keys.shape[0] == 1; }
+
 double uniform_of(const RandomNumbers& random, std::int64_t sample) {
   const auto key = [&](const TensorView& keys, std::uint64_t value) {
-    return keys.defined() ? static_cast<std::uint64_t>(ops::read_int(keys, sample)) : value;
+    if (!keys.defined()) return value;
+    return static_cast<std::uint64_t>(ops::read_int(keys, is_shared(keys) ? 0 : sample));
   };
-  const auto row = random.seeds.defined() ? 0 : static_cast<std::uint64_t>(sample);
+  const auto row = is_shared(random.seeds) ? static_cast<std::uint64_t>(sample) : 0;
   const math::Philox words =
       math::philox(key(random.seeds, random.seed), key(random.offsets, random.offset), row);
   return math::to_uniform(words.word[0], words.word[1]);
+}
+
+// ---- on GPUs
+
+sampling::Matrix matrix_of(const TensorView& view) {
+  return {view.data, view.strides[0], view.dtype};
+}
+sampling::Key key_of(std::uint64_t value, const TensorView& keys) {
+  if (!keys.defined()) return {value};
+  return {value, numbers_of(keys), is_shared(keys)};
+}
+
+sampling::Launch launch_of(const TensorView& in, const TensorView& out = {}) {
+  sampling::Launch p;
+  p.in = matrix_of(in);
+  p.out = matrix_of(out);
+  p.rows = in.shape[0];
+  p.size = in.shape[1];
+  return p;
+}
+
+/// A group of blocks for each of `count` rows or samples.
+void launch(const ops::Place& place, sampling::Kind kind, std::int64_t count,
+            const sampling::Launch& p) {
+  if (count == 0) return;
+  const device::Properties& gpu = place.gpu->properties();
+  const generate::Target& target =
+      generate::target_of(generate::architecture_of_gpu(gpu.architecture));
+  const int passes = kind == sampling::Kind::draw && !p.logits ? 1 : 2;
+  const generate::SamplingConfig config =
+      tune::sampling_rows(kind, p.size, passes, {target.has_clusters, gpu.shared_bytes_per_block});
+  const unsigned blocks = ops::blocks_for(count * config.blocks, 1);
+  generate::kernel_on(*place.gpu, config).launch(blocks, p, place.stream());
+}
+
+void launch_samples(const ops::Place& place, const SamplingInput& input,
+                    const FilterParameters& parameters, const SamplingFilters& filters,
+                    const RandomNumbers& random, const TensorView& samples,
+                    const TensorView& valid) {
+  sampling::Launch p = launch_of(input.weights);
+  p.logits = input.logits;
+  parameters.write(p);
+  if (input.indices.defined()) p.indices = numbers_of(input.indices);
+  p.seed = key_of(random.seed, random.seeds);
+  p.offset = key_of(random.offset, random.offsets);
+  p.samples = matrix_of(samples);
+  if (valid.defined()) {
+    p.valid = valid.as<u8>();
+    p.valid_stride = valid.strides[0];
+  }
+  const auto is_off = [](const RowParameter& parameter, double off) {
+    return !parameter.rows.defined() && parameter.value == off;
+  };
+  const bool all = is_off(filters.top_k, 0) && is_off(filters.top_p, 1) && is_off(filters.min_p, 0);
+  launch(place, all ? sampling::Kind::draw : sampling::Kind::filtered, samples.shape[0], p);
 }
 
 }  // namespace
@@ -186,16 +261,22 @@ double uniform_of(const RandomNumbers& random, std::int64_t sample) {
 void softmax(const TensorView& logits, const RowParameter& temperature,
              const TensorView& probabilities) {
   constexpr const char* operation = "softmax";
+  const ops::Place place = ops::place_of(
+      operation, {{"logits", logits}, {"temperature", temperature.rows}, {"out", probabilities}});
   check_matrix(operation, "logits", logits);
   const std::int64_t rows = logits.shape[0], size = logits.shape[1];
   core::check(operation, "out", probabilities)
       .defined()
-      .on_cpu()
       .dtype(DType::f32)
       .shape({rows, size})
       .last_dim_contiguous()
       .writable();
-  const Parameter temperatures(operation, "temperature", temperature, rows, positive);
+  const Parameter temperatures(place, operation, "temperature", temperature, rows, positive);
+  if (!place.on_cpu()) {
+    sampling::Launch p = launch_of(logits, probabilities);
+    p.temperature = temperatures.for_gpu();
+    return launch(place, sampling::Kind::softmax, rows, p);
+  }
   const cpu::RowKernels& kernels = cpu::row_kernels();
   for_rows(rows, size, [&](std::int64_t row, const sampling::Buffers& buffers) {
     kernels.softmax(row_of(logits, row, true, temperatures[row]), buffers,
@@ -207,14 +288,26 @@ void sample(const SamplingInput& input, const SamplingFilters& filters, const Ra
             const TensorView& samples, const TensorView& valid) {
   constexpr const char* operation = "sampling";
   const char* argument = input.logits ? "logits" : "probs";
-  check_matrix(operation, argument, input.weights);
   const TensorView& indices = input.indices;
+  const ops::Place place = ops::place_of(operation, {{argument, input.weights},
+                                                     {"indices", indices},
+                                                     {"top_k", filters.top_k.rows},
+                                                     {"top_p", filters.top_p.rows},
+                                                     {"min_p", filters.min_p.rows},
+                                                     {"seed", random.seeds},
+                                                     {"offset", random.offsets},
+                                                     {"samples", samples},
+                                                     {"valid", valid}});
+  check_matrix(operation, argument, input.weights);
   if (indices.defined()) {
-    core::check(operation, "indices", indices).on_cpu().one_of({DType::i32, DType::i64}).rank(1);
+    core::check(operation, "indices", indices).one_of({DType::i32, DType::i64}).rank(1);
   }
   const std::int64_t count = indices.defined() ? indices.shape[0] : input.weights.shape[0];
-  check_samples(operation, input, count, random, samples, valid);
-  const FilterParameters parameters(operation, filters, count);
+  check_samples(place, operation, input, count, random, samples, valid);
+  const FilterParameters parameters(place, operation, filters, count);
+  if (!place.on_cpu()) {
+    return launch_samples(place, input, parameters, filters, random, samples, valid);
+  }
   const cpu::RowKernels& kernels = cpu::row_kernels();
   std::vector<std::int64_t> drawn(static_cast<std::size_t>(count));  // -1: not valid
   BadRow bad;
@@ -240,11 +333,21 @@ void sample(const SamplingInput& input, const SamplingFilters& filters, const Ra
 void renormalize(const TensorView& probabilities, const SamplingFilters& filters,
                  const TensorView& out) {
   constexpr const char* operation = "renorm_probs";
+  const ops::Place place = ops::place_of(operation, {{"probs", probabilities},
+                                                     {"top_k", filters.top_k.rows},
+                                                     {"top_p", filters.top_p.rows},
+                                                     {"min_p", filters.min_p.rows},
+                                                     {"out", out}});
   check_matrix(operation, "probs", probabilities);
   const std::int64_t rows = probabilities.shape[0], size = probabilities.shape[1];
   check_matrix(operation, "out", out);
   core::check(operation, "out", out).shape({rows, size}).writable();
-  const FilterParameters parameters(operation, filters, rows);
+  const FilterParameters parameters(place, operation, filters, rows);
+  if (!place.on_cpu()) {
+    sampling::Launch p = launch_of(probabilities, out);
+    parameters.write(p);
+    return launch(place, sampling::Kind::renorm, rows, p);
+  }
   const cpu::RowKernels& kernels = cpu::row_kernels();
   BadRow bad;
   for_rows(rows, size, [&](std::int64_t row, const sampling::Buffers& buffers) {
@@ -258,11 +361,18 @@ void renormalize(const TensorView& probabilities, const SamplingFilters& filters
 
 void mask_logits(const TensorView& logits, const RowParameter& top_k, const TensorView& out) {
   constexpr const char* operation = "top_k_mask_logits";
+  const ops::Place place =
+      ops::place_of(operation, {{"logits", logits}, {"top_k", top_k.rows}, {"out", out}});
   check_matrix(operation, "logits", logits);
   const std::int64_t rows = logits.shape[0], size = logits.shape[1];
   check_matrix(operation, "out", out);
   core::check(operation, "out", out).dtype(logits.dtype).shape({rows, size}).writable();
-  const Parameter counts(operation, "top_k", top_k, rows, count);
+  const Parameter counts(place, operation, "top_k", top_k, rows, count);
+  if (!place.on_cpu()) {
+    sampling::Launch p = launch_of(logits, out);
+    p.top_k = counts.for_gpu();
+    return launch(place, sampling::Kind::mask, rows, p);
+  }
   const cpu::RowKernels& kernels = cpu::row_kernels();
   BadRow bad;
   for_rows(rows, size, [&](std::int64_t row, const sampling::Buffers& buffers) {

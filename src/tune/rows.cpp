@@ -28,5 +28,22 @@ generate::RowTeams activation_rows(std::int64_t width) {
 generate::RowTeams head_rows() { return warps(0); }
 generate::RowTeams rope_rows() { return {.lanes = 64, .teams = 1}; }
 generate::RowTeams append_rows() { return {.lanes = 16, .teams = 16}; }
+generate::RowTeams index_rows() { return {.lanes = 1, .teams = 256}; }
+
+generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, int passes,
+                                       const GroupLimits& limits) {
+  constexpr int search_bytes = 54 << 10;  // bins, lists and messages
+  generate::SamplingConfig config{
+      .kind = kind, .lanes = 256, .blocks = limits.has_clusters ? 8 : 1};
+  if (passes == 1) return config;
+  const int step = element_width * config.lanes;  // columns of a block
+  for (int kept : {2, 8, 16}) {
+    const int bytes = kept * step * static_cast<int>(sizeof(float)) + search_bytes;
+    if (bytes > limits.shared_bytes || size > std::int64_t{kept} * step * config.blocks) continue;
+    config.kept = kept;
+    break;
+  }
+  return config;
+}
 
 }  // namespace wavefire::tune

@@ -18,5 +18,18 @@ generate::RowTeams head_rows();
 generate::RowTeams rope_rows();
 /// Tokens whose lanes copy all heads.
 generate::RowTeams append_rows();
+/// A lane for each entry of an index array.
+generate::RowTeams index_rows();
+
+/// What a GPU has for groups of lanes.
+struct GroupLimits {
+  bool has_clusters = false;  // blocks that share memory
+  int shared_bytes = 0;       // of a block
+};
+/// Rows of a vocabulary of `size`, each for a group of lanes: eight blocks where there are
+/// clusters. They keep it, if they have the memory. `passes` over the row: one needs none of it
+/// kept.
+generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, int passes,
+                                       const GroupLimits& limits);
 
 }  // namespace wavefire::tune

@@ -27,8 +27,10 @@ std::set<std::string> names_of_list(const std::string& name, const std::string& 
   for (std::string line; std::getline(lines, line);) {
     if (line[0] == '#') continue;
     const std::size_t colon = line.find(':');
-    const KernelSpec spec =
-        parse_spec(line.substr(0, colon) + "." + architecture + line.substr(colon));
+    const std::string head = line.substr(0, colon);
+    const std::string full = head.substr(0, head.find('.')) + "." + architecture;
+    if (head.find('.') != std::string::npos && head != full) continue;
+    const KernelSpec spec = parse_spec(full + line.substr(colon));
     EXPECT_TRUE(names.insert(name_of(spec)).second) << line << " stands there twice";
   }
   return names;
@@ -82,6 +84,14 @@ TEST(Bundle, TheCommonListHasWhatDevicesAskFor) {
   }
   ask(RopeConfig{tune::rope_rows()});
   ask(AppendConfig{tune::append_rows()});
+  for (int kind = 0; kind <= static_cast<int>(index::Kind::segment_packbits); ++kind) {
+    ask(IndexConfig{static_cast<index::Kind>(kind), tune::index_rows()});
+  }
+  for (int kind = 0; kind <= static_cast<int>(sampling::Kind::mask); ++kind) {
+    for (std::int64_t size : {1, 32768, 128256, 262144, 300000}) {
+      ask(tune::sampling_rows(static_cast<sampling::Kind>(kind), size, 2, {true, 227 << 10}));
+    }
+  }
   EXPECT_EQ(asked, common);
   for (const std::string& name : names_of_list("minimal", "sm90")) {
     EXPECT_EQ(common.count(name), 1) << name;

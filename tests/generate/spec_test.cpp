@@ -26,6 +26,12 @@ void set_randomly(Random& random, DType& value) {
 void set_randomly(Random& random, norm::Kind& value) {
   value = static_cast<norm::Kind>(below(random, 2));
 }
+void set_randomly(Random& random, index::Kind& value) {
+  value = static_cast<index::Kind>(below(random, 6));
+}
+void set_randomly(Random& random, sampling::Kind& value) {
+  value = static_cast<sampling::Kind>(below(random, 5));
+}
 void set_randomly(Random& random, Activation& value) {
   value = static_cast<Activation>(below(random, 4));
 }
@@ -41,8 +47,9 @@ bool is_possible(const KernelSpec& spec) {
 
 /// A spec that exists, of any operation.
 KernelSpec random_spec(Random& random) {
-  static const KernelConfig configs[] = {attention::Config{}, NormConfig{}, ActivationConfig{},
-                                         MergeConfig{},       RopeConfig{}, AppendConfig{}};
+  static const KernelConfig configs[] = {attention::Config{}, NormConfig{},    ActivationConfig{},
+                                         MergeConfig{},       RopeConfig{},    AppendConfig{},
+                                         IndexConfig{},       SamplingConfig{}};
   for (;;) {
     KernelSpec spec = {static_cast<Architecture>(below(random, 11)),
                        configs[below(random, static_cast<int>(std::size(configs)))]};
@@ -55,6 +62,7 @@ KernelSpec random_spec(Random& random) {
               if (field.starts_with("head_dim")) value = 16 * (1 + below(random, 64));
               if (field == "tile_rows") value = 16 * (1 + below(random, 8));
               if (field == "lanes") value = below(random, 2) * 32;
+              if (field == "blocks") value = 1 << below(random, 4);
               if (field == "teams") value = below(random, 9);
               if (field == "kept") value = below(random, 3);
             }
@@ -77,7 +85,7 @@ TEST(KernelSpec, TextIsReadBack) {
     operations.insert(operation_of(spec));
     names.insert(name_of(spec));
   }
-  EXPECT_EQ(operations.size(), 6u);
+  EXPECT_EQ(operations.size(), 8u);
   EXPECT_GT(names.size(), 300u);
 }
 
@@ -139,6 +147,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"norm.sm80", {"lanes=0", "power of 2"}},
                     Bad{"norm.sm80:lanes=64,teams=2", {"lanes=64,teams=2", "one team"}},
                     Bad{"merge.sm80:lanes=32,teams=8,kept=1", {"'kept'", "norm"}},
+                    Bad{"sampling.avx2", {"avx2", "sm80"}},
+                    Bad{"sampling.sm80:lanes=256,blocks=8", {"'blocks'", "up to 1"}},
+                    Bad{"sampling.sm90:lanes=96,blocks=1", {"'lanes'", "96"}},
                     Bad{"norm.avx2:lanes=8", {"lanes=8", "CPUs"}},
                     Bad{"attention.scalar:stages=two", {"'stages'", "'two'", "whole number"}},
                     Bad{"attention.scalar:stages=99999999999", {"'stages'", "whole number"}},

@@ -49,6 +49,37 @@ def test_mixed_devices_are_named() -> None:
         wavefire.rmsnorm(x, w)
 
 
+def test_index_arrays_are_made_on_the_gpu() -> None:
+    lengths = torch.randint(0, 40, (300,))
+    indptr = torch.cat([torch.zeros(1), lengths.cumsum(0)]).int()
+    tokens = int(indptr[-1])
+    seq_lens = (lengths + torch.randint(0, 100, (300,))).int()
+    offsets = torch.randint(0, 1000, (300,)).int()
+    q = torch.randn(tokens, 4, 64).bfloat16()
+    for f in (
+        lambda i, s, o, x: wavefire.get_batch_indices_positions(i, s, tokens + 5),
+        lambda i, s, o, x: (wavefire.get_seq_lens(i, s % 16 + 1, 16),),
+        lambda i, s, o, x: wavefire.apply_rope(x, x, i, o),
+    ):
+        here, there = f(indptr, seq_lens, offsets, q), f(*on_gpu(indptr, seq_lens, offsets, q))
+        for expected, got in zip(here, there, strict=True):
+            same(got, expected)
+
+
+@pytest.mark.parametrize("order", ["big", "little"])
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 1001])
+def test_bits_are_packed_on_the_gpu(order: str, size: int) -> None:
+    x = torch.rand(2 * size)[::2] < 0.5
+    indptr = torch.tensor([0, size // 3, size // 3, size]).int()
+    (gx, gi) = on_gpu(x, indptr)
+    assert torch.equal(wavefire.packbits(gx, order).cpu(), wavefire.packbits(x, order))
+    for expected, got in zip(
+        wavefire.segment_packbits(x, indptr, order), wavefire.segment_packbits(gx, gi, order),
+        strict=True,
+    ):  # fmt: skip
+        assert torch.equal(got.cpu(), expected)
+
+
 PAGE, KV_HEADS, HEADS, DIM = 16, 2, 8, 128
 
 

@@ -311,14 +311,19 @@ TEST(BatchIndices, PositionsAndLengths) {
   };
   EXPECT_EQ(list(batch), (std::vector<std::int32_t>{0, 0, 2, 2, 2, -1, -1}));
   EXPECT_EQ(list(positions), (std::vector<std::int32_t>{2, 3, 0, 1, 2, 0, 0}));
-  const HostTensor few = HostTensor::of(std::vector<std::int32_t>{4, 9, 2});
-  expect_rejected("seq_lens", [&] {
-    batch_indices_positions(indptr.view(), few.view(), batch.view(), positions.view());
-  });
   const Tables tables(16);
   HostTensor out(DType::i32, {3});
   sequence_lengths(tables.indptr.view(), tables.last.view(), 16, out.view());
   EXPECT_EQ(list(out), (std::vector<std::int32_t>{33, 0, 32}));
+}
+
+TEST(BatchIndices, BadLengthsAreNamed) {
+  const HostTensor indptr = HostTensor::of(std::vector<std::int32_t>{0, 2, 2, 5});
+  const HostTensor few = HostTensor::of(std::vector<std::int32_t>{4, 9, 2});
+  const HostTensor batch(DType::i32, {5}), positions(DType::i32, {5});
+  expect_rejected("seq_lens", [&] {
+    batch_indices_positions(indptr.view(), few.view(), batch.view(), positions.view());
+  });
 }
 
 }  // namespace

@@ -181,6 +181,13 @@ TEST(Rope, PositionsOfRequests) {
   EXPECT_EQ(
       std::vector<std::int32_t>(at.view().as<std::int32_t>(), at.view().as<std::int32_t>() + 5),
       (std::vector<std::int32_t>{10, 11, 12, 100, 101}));
+}
+
+TEST(Rope, BadInputOfPositionsIsNamed) {
+  const HostTensor indptr = HostTensor::of(std::vector<std::int32_t>{0, 3, 3, 5});
+  const HostTensor offsets = HostTensor::of(std::vector<std::int32_t>{10, 7, 100});
+  HostTensor at(DType::i32, {5});
+  at.fill_bits(77);
   for (std::int64_t offset :
        {std::int64_t{-1}, std::int64_t{1} << 40, (std::int64_t{1} << 31) - 3}) {
     HostTensor far(DType::i64, {3});
@@ -189,7 +196,7 @@ TEST(Rope, PositionsOfRequests) {
   }
   const HostTensor last_is_bad = HostTensor::of(std::vector<std::int32_t>{0, 0, -1});
   expect_rejected("offsets", [&] { rope_positions(indptr.view(), last_is_bad.view(), at.view()); });
-  EXPECT_EQ(at.view().as<std::int32_t>()[0], 10) << "nothing is written";
+  EXPECT_EQ(at.view().as<std::int32_t>()[0], 77) << "nothing is written";
   expect_rejected("indptr", [&] {
     rope_positions(indptr.view(), offsets.view(),
                    changed(at.view(), [](auto& v) { v.shape[0] = 4; }));

@@ -244,42 +244,63 @@ TEST(Sampling, ASeedOfItsOwnMakesARowIndependentOfItsPlace) {
   }
 }
 
-TEST(Sampling, RowsThatCannotBeDrawnFrom) {
-  const double bad[] = {nan, infinity, -1, 0};
-  for (std::int64_t size : {1, 17, 300}) {
-    for (std::int64_t at : {std::int64_t{0}, size / 2, size - 1}) {
-      HostTensor p(DType::f32, {5, size});
-      p.fill(0.5);
-      for (std::int64_t r = 0; r < 4; ++r) {
-        if (r == 3) {
-          for (std::int64_t i = 0; i < size; ++i) set(p.view(), {r, i}, 0);
-        } else {
-          set(p.view(), {r, at}, bad[r]);
-        }
-      }
-      HostTensor samples(DType::i32, {5}), valid(DType::b1, {5});
-      sample({p.view(), false, {}}, {}, {1, 0}, samples.view(), valid.view());
-      for (std::int64_t r = 0; r < 5; ++r) {
-        EXPECT_EQ(valid.view().as<std::uint8_t>()[r], r == 4 ? 1 : 0) << r;
-        const std::int32_t token = samples.view().as<std::int32_t>()[r];
-        EXPECT_TRUE(r == 4 ? token >= 0 && token < size : token == 0);
-      }
-      samples.fill_bits(77);
-      expect_rejected("probs", [&] { sample({p.view(), false, {}}, {}, {1, 0}, samples.view()); });
-      EXPECT_EQ(samples.view().as<std::int32_t>()[4], 77);
+constexpr double bad_weights[] = {nan, infinity, -1, 0};  // 0: all of the row
+
+/// A row of each kind of bad weights, at `at`, and a good one.
+HostTensor with_bad_rows(std::int64_t size, std::int64_t at) {
+  HostTensor p(DType::f32, {5, size});
+  p.fill(0.5);
+  for (std::int64_t r = 0; r < 4; ++r) {
+    for (std::int64_t i = 0; i < size; ++i) {
+      if (bad_weights[r] == 0 || i == at) set(p.view(), {r, i}, bad_weights[r]);
     }
   }
-  HostTensor logits(DType::f32, {1, 8}), samples(DType::i32, {1});
+  return p;
+}
+
+TEST(Sampling, RowsThatCannotBeDrawnFromAreReported) {
+  for (std::int64_t size : {1, 17, 300}) {
+    for (std::int64_t at : {std::int64_t{0}, size / 2, size - 1}) {
+      const HostTensor p = with_bad_rows(size, at);
+      for (const SamplingFilters& filters : {filters_of(0, size), filters_of(5, size)}) {
+        HostTensor samples(DType::i32, {5}), valid(DType::b1, {5});
+        samples.fill_bits(77);
+        sample({p.view(), false, {}}, filters, {1, 0}, samples.view(), valid.view());
+        for (std::int64_t r = 0; r < 5; ++r) {
+          EXPECT_EQ(valid.view().as<std::uint8_t>()[r], r == 4 ? 1 : 0) << r;
+          const std::int32_t token = samples.view().as<std::int32_t>()[r];
+          EXPECT_TRUE(r == 4 ? token >= 0 && token < size : token == 0);
+        }
+      }
+    }
+  }
+  HostTensor logits(DType::f32, {4, 8}), samples(DType::i32, {4}), valid(DType::b1, {4});
+  for (std::int64_t i = 0; i < 8; ++i) {
+    for (std::int64_t r = 0; r < 4; ++r) set(logits.view(), {r, i}, r < 2 ? i : -infinity);
+  }
+  set(logits.view(), {0, 3}, nan);
+  set(logits.view(), {1, 3}, infinity);
+  set(logits.view(), {3, 5}, -1e30);
+  sample({logits.view(), true, {}}, {}, {1, 0}, samples.view(), valid.view());
+  for (std::int64_t r = 0; r < 4; ++r) {
+    EXPECT_EQ(valid.view().as<std::uint8_t>()[r], r == 3 ? 1 : 0) << r;
+    EXPECT_EQ(samples.view().as<std::int32_t>()[r], r == 3 ? 5 : 0) << r;
+  }
+}
+
+TEST(Sampling, RowsThatCannotBeDrawnFromAreErrors) {
+  HostTensor samples(DType::i32, {5}), one(DType::i32, {1});
+  samples.fill_bits(77);
+  const HostTensor p = with_bad_rows(17, 8);
+  expect_rejected("probs", [&] { sample({p.view(), false, {}}, {}, {1, 0}, samples.view()); });
+  EXPECT_EQ(samples.view().as<std::int32_t>()[4], 77);
+  HostTensor logits(DType::f32, {1, 8});
   for (double value : {nan, infinity}) {
     set(logits.view(), {0, 3}, value);
-    expect_rejected("logits",
-                    [&] { sample({logits.view(), true, {}}, {}, {1, 0}, samples.view()); });
+    expect_rejected("logits", [&] { sample({logits.view(), true, {}}, {}, {1, 0}, one.view()); });
   }
   logits.fill(-infinity);
-  expect_rejected("logits", [&] { sample({logits.view(), true, {}}, {}, {1, 0}, samples.view()); });
-  set(logits.view(), {0, 5}, -1e30);
-  sample({logits.view(), true, {}}, {}, {1, 0}, samples.view());
-  EXPECT_EQ(samples.view().as<std::int32_t>()[0], 5);
+  expect_rejected("logits", [&] { sample({logits.view(), true, {}}, {}, {1, 0}, one.view()); });
 }
 
 TEST(Softmax, AgreesWithTheDefinition) {
@@ -368,9 +389,6 @@ TEST(Sampling, BadInputIsNamedAndNothingIsWritten) {
                   [&] { run({changed(pv, [](auto& v) { v.shape[1] = 0; }), true, {}}, {}); });
   expect_rejected("top_k", [&] { run({pv, false, {}}, {{-1, {}}, {1, {}}, {0, {}}, false}); });
   expect_rejected("top_k", [&] { run({pv, false, {}}, {{2.5, {}}, {1, {}}, {0, {}}, false}); });
-  const HostTensor zero = HostTensor::of(std::vector<std::int32_t>{3, 0});
-  expect_rejected("top_k",
-                  [&] { run({pv, false, {}}, {{0, zero.view()}, {1, {}}, {0, {}}, false}); });
   for (double top_p : {0.0, -0.1, 1.1, nan}) {
     expect_rejected("top_p", [&] { run({pv, false, {}}, {{0, {}}, {top_p, {}}, {0, {}}, false}); });
   }
@@ -380,15 +398,39 @@ TEST(Sampling, BadInputIsNamedAndNothingIsWritten) {
   const HostTensor three = HostTensor::of(std::vector<float>{0.5f, 0.5f, 0.5f});
   expect_rejected("top_p",
                   [&] { run({pv, false, {}}, {{0, {}}, {1, three.view()}, {0, {}}, false}); });
-  const HostTensor outside = HostTensor::of(std::vector<std::int32_t>{0, 2});
-  expect_rejected("indices", [&] { run({pv, false, outside.view()}, {}); });
-  const HostTensor one_seed(DType::i64, {1});
-  expect_rejected("seed", [&] { run({pv, false, {}}, {}, {0, 0, one_seed.view()}); });
+  const HostTensor three_seeds(DType::i64, {3});
+  expect_rejected("seed", [&] { run({pv, false, {}}, {}, {0, 0, three_seeds.view()}); });
   for (double t : {0.0, -1.0, infinity, nan}) {
     expect_rejected("temperature", [&] { softmax(pv, {t, {}}, out.view()); });
   }
   expect_rejected("top_k", [&] { mask_logits(pv, {0, {}}, out.view()); });
   EXPECT_EQ(samples.view().as<std::int32_t>()[0], 77);
+}
+
+TEST(Sampling, BadValuesInTensorsAreNamed) {
+  HostTensor p(DType::f32, {2, 8}), samples(DType::i32, {2});
+  p.fill(0.5);
+  const HostTensor zero = HostTensor::of(std::vector<std::int32_t>{3, 0});
+  expect_rejected("top_k", [&] {
+    sample({p.view(), false, {}}, {{0, zero.view()}, {1, {}}, {0, {}}, false}, {}, samples.view());
+  });
+  const HostTensor outside = HostTensor::of(std::vector<std::int32_t>{0, 2});
+  expect_rejected("indices",
+                  [&] { sample({p.view(), false, outside.view()}, {}, {}, samples.view()); });
+}
+
+// One key for all samples, in memory, is like the number.
+TEST(Sampling, ASharedSeedIsLikeTheNumber) {
+  std::mt19937 random(8);
+  const std::int64_t rows = 40;
+  const HostTensor p = weights_of(flat, DType::f32, rows, 1000, random);
+  HostTensor seed(DType::i64, {1}), offset(DType::i64, {1});
+  seed.view().as<std::int64_t>()[0] = -33;
+  offset.view().as<std::int64_t>()[0] = 5;
+  const HostTensor by_number(DType::i32, {rows}), by_tensor(DType::i32, {rows});
+  sample({p.view(), false, {}}, {}, {static_cast<std::uint64_t>(-33), 5}, by_number.view());
+  sample({p.view(), false, {}}, {}, {0, 0, seed.view(), offset.view()}, by_tensor.view());
+  EXPECT_EQ(values_of(by_tensor.view()), values_of(by_number.view()));
 }
 
 }  // namespace

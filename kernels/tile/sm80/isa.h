@@ -36,6 +36,18 @@ WF_DEVICE float shuffle_xor(float a, int mask) {
   return r;
 }
 
+/// The word of lane (own ^ mask), and of lane `lane` of the warp.
+WF_DEVICE u32 shuffle_xor(u32 a, int mask) {
+  u32 r;
+  asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(a), "r"(mask));
+  return r;
+}
+WF_DEVICE u32 shuffle(u32 a, int lane) {
+  u32 r;
+  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(a), "r"(lane));
+  return r;
+}
+
 /// `a` of lane `lane` of the warp.
 WF_DEVICE i64 shuffle(i64 a, int lane) {
   u32 low, high;
@@ -58,6 +70,17 @@ WF_DEVICE u32 ballot(bool condition) {
       "}\n"
       : "=r"(r)
       : "r"(static_cast<u32>(condition)));
+  return r;
+}
+WF_DEVICE int count_bits(u32 a) {
+  int r;
+  asm("popc.b32 %0, %1;" : "=r"(r) : "r"(a));
+  return r;
+}
+/// The number of the highest bit that is set; -1 without any.
+WF_DEVICE int last_bit(u32 a) {
+  int r;
+  asm("bfind.u32 %0, %1;" : "=r"(r) : "r"(a));
   return r;
 }
 WF_DEVICE void warp_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
