@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,13 @@ class Bundle {
 /// The one of this library: kernels.bundle in its folder. Kernels of other headers than the
 /// library's have other ids, so an old file is never used.
 const Bundle& built_in();
+
+/// The kernels that a list names, lines such as "norm:kind=layer" without an architecture: of each
+/// of `architectures`. Lines that name one with an a, "attention.sm90a:...", go with the one
+/// without.
+/// '#' begins a comment.
+std::vector<KernelSpec> specs_of_list(const std::string& list,
+                                      std::span<const std::string_view> architectures);
 
 /// Writes a bundle of entries with their ids.
 void write_bundle(const std::filesystem::path& path, const std::map<std::string, Entry>& entries);

@@ -128,8 +128,8 @@ std::string launch_info(const std::string& entry, const char* dynamic_bytes) {
 
 /// A CUDA kernel whose body is `body`.
 std::string cuda_kernel(const std::string& entry, const char* body) {
-  return core::join("extern \"C\" WF_GLOBAL void __launch_bounds__(Kernel::threads)\n    ", entry,
-                    "(const __grid_constant__ Kernel::Launch params) {\n", body, "}\n");
+  return core::join("extern \"C\" WF_GLOBAL void __launch_bounds__(Kernel::threads, 1)\n    ",
+                    entry, "(const __grid_constant__ Kernel::Launch params) {\n", body, "}\n");
 }
 
 std::string hip_kernel(const std::string& entry, const char* body) {

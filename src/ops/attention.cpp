@@ -17,6 +17,7 @@
 #include "ops/attention_memory.h"
 #include "ops/attention_problem.h"
 #include "ops/attention_tensors.h"
+#include "ops/tensor_maps.h"
 #include "plan/attention_plan.h"
 
 namespace wavefire {
@@ -152,7 +153,8 @@ void Plan::assign_requests() {
   for (const attention::Request& request : batch.requests) {
     if (request.q_len != q_len) {
       q_len = request.q_len;
-      chosen = &part_of(ops::attention_kernel(place, options, std::int64_t{q_len} * group));
+      chosen = &part_of(
+          ops::attention_kernel(place, options, !batch.mask.empty(), std::int64_t{q_len} * group));
     }
     chosen->work.requests.push_back(request);
   }
@@ -338,8 +340,14 @@ void run_on_gpu(const Plan& plan, const ops::AttentionMemory& memory, const Grap
       p.page_table_size = std::max(p.page_table_size, i64{plan.options.graph_pages});
     }
     p.workers = part.kernel.workers;
-    part.kernel.gpu->launch(static_cast<unsigned>(p.workers),
-                            attention::LaunchParams<Nothing>{p, {}}, stream);
+    const auto workers = static_cast<unsigned>(p.workers);
+    if (part.kernel.tensor_maps) {
+      const auto maps = ops::kv_tensor_maps(plan.place, p, part.kernel.tile_kv, plan.batch.kv_rows);
+      part.kernel.gpu->launch(workers, attention::LaunchParams<tile::KvTensorMaps>{p, maps},
+                              stream);
+    } else {
+      part.kernel.gpu->launch(workers, attention::LaunchParams<Nothing>{p, {}}, stream);
+    }
   }
   // Who passes tensors of the host to a virtual device expects results there.
   if (plan.place.device.type == DeviceType::cpu && !stream.is_capturing()) stream.synchronize();

@@ -14,7 +14,8 @@ struct AttentionKernel {
   int tile_rows = 1, tile_kv = 1;
   int heads_per_item = 1;
   int workers = 1;
-  int row_overhead = 0;  // of a KV tile, in rows: PlanTraits
+  int row_overhead = 0;      // of a KV tile, in rows: PlanTraits
+  bool tensor_maps = false;  // launched with KvTensorMaps behind the parameters
   bool operator==(const AttentionKernel&) const = default;
 };
 
@@ -25,6 +26,6 @@ Place attention_place(Device device);
 /// For requests of `packed_rows` rows (query tokens times group). On a GPU the first call may
 /// compile. Throws `Error` (unsupported) that names the option for which a GPU has no kernel.
 AttentionKernel attention_kernel(const Place& place, const AttentionOptions& options,
-                                 std::int64_t packed_rows);
+                                 bool custom_mask, std::int64_t packed_rows);
 
 }  // namespace wavefire::ops
