@@ -201,6 +201,13 @@ class Steps {
   WF_DEVICE RowEnd end_row(int slot, float sink) const;
   template <DType dtype>
   WF_DEVICE void store_rows(const WorkItem& item);
+  template <DType dtype>
+  WF_DEVICE void store_staged_rows(const WorkItem& item);
+  /// 16-bit output rows begin at multiples of sixteen bytes.
+  WF_DEVICE bool rows_are_aligned() const {
+    const i64 strides = p_.o_stride_token | p_.o_stride_head | p_.head_dim_vo;
+    return (reinterpret_cast<u64>(p_.o) % 16 | strides % 8) == 0;
+  }
   WF_DEVICE void store_partial(const WorkItem& item);
 
   const Launch& p_;

@@ -38,6 +38,7 @@ tile::KvTensorMaps kv_tensor_maps(const Place& place, const attention::Params& p
   tile::KvTensorMaps maps;
   const int box_rows = box_rows_of(p, tile_kv);
   if (box_rows == 0) return maps;
+  const auto guard = place.gpu->guard();
   const bool encoded = encode(place, maps.map[0], p.k[0], p, kv_rows, box_rows) &&
                        encode(place, maps.map[1], p.v, p, kv_rows, box_rows);
   maps.box_rows = encoded ? box_rows : 0;

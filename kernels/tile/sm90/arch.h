@@ -50,6 +50,11 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   template <class, class, class>
   using Pending = NoPending;
 
+  static constexpr bool stages_output = true;  // whole rows go out by shared memory
+
+  WF_DEVICE static void warpgroup_sync() {
+    isa::barrier_of<warpgroup_lanes>(team_barrier + 1 + isa::thread() / warpgroup_lanes);
+  }
   WF_DEVICE static bool computes() { return isa::thread() < team_lanes; }
   WF_DEVICE static void begin_computing() { isa::take_registers<team_registers>(); }
   WF_DEVICE static void begin_loading() { isa::give_registers<load_registers>(); }
@@ -84,9 +89,12 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   template <class Tile, class Address, class Transform>
   WF_DEVICE static void load_left(SharedSlices<Tile>& to, Tile& tile, DType, i32 rows, i32 dims,
                                   int, Address&& address, Transform&&) {
-    load_shared_left(to, tile, rows, dims, address, [] {
-      isa::barrier_of<warpgroup_lanes>(team_barrier + 1 + isa::thread() / warpgroup_lanes);
-    });
+    load_shared_left(to, tile, rows, dims, address, [] { warpgroup_sync(); });
+  }
+  template <DType dtype, class Tile, class Output, class Address>
+  WF_DEVICE static void store_staged(Tile& tile, const Output& output, i32 rows, i32 dims,
+                                     Address&& address) {
+    store_by_tile<dtype>(tile, output, rows, dims, address, [] { warpgroup_sync(); });
   }
 
   template <class Scores, class Operand, class Tile>

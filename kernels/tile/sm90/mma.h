@@ -44,6 +44,39 @@ WF_DEVICE void load_shared_left(SharedSlices<Tile>& to, Tile& tile, i32 rows, i3
   sync();
 }
 
+/// A warpgroup's rows of an accumulator, rounded, by way of a tile of shared memory to
+/// `address(row)` for each row below `rows`: whole rows of `dims` elements, sixteen bytes a lane.
+template <DType dtype, class Tile, class Accumulator, class Address, class Sync>
+WF_DEVICE void store_by_tile(Tile& tile, const Accumulator& from, i32 rows, i32 dims,
+                             Address&& address, Sync&& sync) {
+  using L = typename Accumulator::Layout;
+  static_assert(L::rows == Tile::rows && L::cols <= Tile::cols && Tile::chunk_elements == 8);
+  const int thread = isa::thread();
+  sync();  // nobody reads the tile any more
+  WF_UNROLL
+  for (int slot = 0; slot < L::slots; ++slot) {
+    WF_UNROLL
+    for (int j = 0; j < L::per_slot; j += 2) {
+      const int column = L::col(thread, j);
+      u8* to = tile.bytes + Tile::offset(L::row(thread, slot), column / 8) + column % 8 * 2;
+      *reinterpret_cast<u32*>(to) =
+          isa::pack<dtype>(from.e[L::index(slot, j)], from.e[L::index(slot, j + 1)]);
+    }
+  }
+  isa::warp_barrier();  // a warp stores its own sixteen rows
+  constexpr int chunks = L::cols / 8;
+  constexpr int step = 32 / chunks;  // rows that a warp stores together
+  const int chunk = thread % 32 % chunks;
+  WF_UNROLL
+  for (int i = 0; i < 16; i += step) {
+    const int row = thread / 32 * 16 + i + thread % 32 / chunks;
+    if (row >= rows || chunk * 8 >= dims) continue;
+    u32 words[4];
+    isa::load_16(tile.bytes + Tile::offset(row, chunk), words);
+    isa::store_16<false>(address(row) + chunk * 16, words);
+  }
+}
+
 /// c = a b^T; b holds the columns of c as rows, contiguous along the sum.
 template <class Accumulator, class LeftTile, class Tile>
 WF_DEVICE void wgmma_abt(Accumulator& c, const SharedSlices<LeftTile>& a, const Tile& b) {
