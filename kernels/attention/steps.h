@@ -99,6 +99,9 @@ class Steps {
   WF_DEVICE void acquire_k(i32 i) { Arch::acquire(k_slot(i)); }
   WF_DEVICE void acquire_v(i32 i) { Arch::acquire(v_slot(i)); }
   WF_DEVICE void release_k(i32 i) { Arch::release(k_slot(i)); }
+  /// When the weights of the tile are there, so that a compiler may not put them off until the
+  /// products under way have ended.
+  WF_DEVICE void release_k_weighed(i32 i) { Arch::release_after(k_slot(i), sum_.e); }
   WF_DEVICE void release_v(i32 i) { Arch::release(v_slot(i)); }
 
   WF_DEVICE void scores_begin(i32 i) {
@@ -108,11 +111,17 @@ class Steps {
   /// The same while a product that began later goes on.
   WF_DEVICE void older_scores_end() { Arch::older_multiply_end(scores_); }
   WF_DEVICE void softmax(i32 i) {
-    weigh(i);
+    weigh<false>(i);
     place_weights(i);
   }
   /// Its two parts: in between, the weights of the tile before may still be read.
+  template <bool plain>
   WF_DEVICE void weigh(i32 i);
+  /// Every row sees all of tile i, and its scores are only scaled: `weigh<true>` does, without any
+  /// branch.
+  WF_DEVICE bool is_plain(i32 i) const {
+    return scales_late() && tile_count(i) == config.tile_kv && !hides_keys(i);
+  }
   WF_DEVICE void place_weights(i32 i) { Arch::to_weights(weights_, scores_, score_extent(i)); }
   WF_DEVICE void rescale() {
     tile::for_slots<typename Output::Layout>(output_extent(), [&](int slot) {

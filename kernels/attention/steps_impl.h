@@ -164,13 +164,16 @@ WF_DEVICE bool Steps<Arch, config>::is_hidden(i32 i) const {
 }
 
 template <class Arch, Config config>
+template <bool plain>
 WF_DEVICE void Steps<Arch, config>::weigh(i32 i) {
   const tile::Extent extent = score_extent(i);
-  transform_logits(i);
-  mask_interval(i);
-  mask_custom(i);
+  if constexpr (!plain) {
+    transform_logits(i);
+    mask_interval(i);
+    mask_custom(i);
+  }
   using L = typename Scores::Layout;
-  const bool late = scales_late();
+  const bool late = plain || scales_late();
   const float multiplier = late ? p_.sm_scale * log2_e : 1.f;
   tile::for_slots<L>(extent, [&](int slot) {
     alpha_.e[slot] = maximum_.e[slot];

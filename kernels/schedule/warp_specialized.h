@@ -5,7 +5,7 @@
 //   computing lanes   | products under way           | beside them
 //   ------------------|------------------------------|--------------------------------
 //   K(i), V(i-1) full | scores(i), accumulate(i-1)   |
-//   scores(i) there   | accumulate(i-1)              | release K(i), weights of tile i
+//   scores(i) there   | accumulate(i-1)              | weights of tile i, release K(i)
 //   accumulated(i-1)  |                              | release V(i-1), rescale, place weights
 //
 // The softmax of a tile thus runs beside the second product of the tile before. With `stages` tiles
@@ -54,20 +54,31 @@ struct WarpSpecialized {
         steps.load_v_end(i - 1);
         steps.add_non_finite(i - 1);
         steps.load_k_end(i);
-        steps.scores_begin(i);
-        steps.add_products_begin(i - 1);
-        steps.older_scores_end();
-        steps.release_k(i);
-        steps.weigh(i);
-        steps.accumulate_end();
-        steps.release_v(i - 1);
-        steps.rescale();
-        steps.place_weights(i);
+        // A branch while products are under way would keep compilers from moving work beside them.
+        if (steps.is_plain(i)) {
+          overlap<true>(steps, i);
+        } else {
+          overlap<false>(steps, i);
+        }
       }
       steps.load_v_end(tiles - 1);
       steps.accumulate_begin(tiles - 1);
       steps.accumulate_end();
       steps.release_v(tiles - 1);
+    }
+
+    /// The softmax of tile i beside the second product of tile i - 1.
+    template <bool plain, class Steps>
+    WF_DEVICE static void overlap(Steps& steps, i32 i) {
+      steps.scores_begin(i);
+      steps.add_products_begin(i - 1);
+      steps.older_scores_end();
+      steps.template weigh<plain>(i);
+      steps.release_k_weighed(i);
+      steps.accumulate_end();
+      steps.release_v(i - 1);
+      steps.rescale();
+      steps.place_weights(i);
     }
   };
 };

@@ -74,6 +74,16 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
     isa::warp_barrier();
     if (isa::thread() % 32 == 0) isa::barrier_arrive(slot.empty);
   }
+  /// After sums of weights have been computed. ptxas moves arithmetic behind a later wait for
+  /// wgmma unless a store before the wait depends on it; these sums are never negative.
+  template <int n>
+  WF_DEVICE static void release_after(BarrierSlot slot, const float (&sums)[n]) {
+    bool negative = false;
+    WF_UNROLL
+    for (float sum : sums) negative = negative || sum < 0.f;
+    isa::warp_barrier();
+    if (isa::thread() % 32 == 0 && !negative) isa::barrier_arrive(slot.empty);
+  }
 
   template <class Tile, class Source>
   WF_DEVICE static void load_begin(Tile& tile, NoPending&, BarrierSlot slot, const Source& source,
