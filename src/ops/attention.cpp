@@ -17,7 +17,6 @@
 #include "ops/attention_memory.h"
 #include "ops/attention_problem.h"
 #include "ops/attention_tensors.h"
-#include "ops/tensor_maps.h"
 #include "plan/attention_plan.h"
 
 namespace wavefire {
@@ -309,9 +308,6 @@ void run_on_cpu(const Plan& plan, WorkspacePool& pool, const attention::Params& 
   pool.put_back(std::move(workspace));
 }
 
-/// The tail of the parameters of kernels without tensor maps.
-struct Nothing {};
-
 /// One launch a part.
 void run_on_gpu(const Plan& plan, const ops::AttentionMemory& memory, const GraphLimits& limits,
                 const attention::Params& common) {
@@ -340,14 +336,7 @@ void run_on_gpu(const Plan& plan, const ops::AttentionMemory& memory, const Grap
       p.page_table_size = std::max(p.page_table_size, i64{plan.options.graph_pages});
     }
     p.workers = part.kernel.workers;
-    const auto workers = static_cast<unsigned>(p.workers);
-    if (part.kernel.tensor_maps) {
-      const auto maps = ops::kv_tensor_maps(plan.place, p, part.kernel.tile_kv, plan.batch.kv_rows);
-      part.kernel.gpu->launch(workers, attention::LaunchParams<tile::KvTensorMaps>{p, maps},
-                              stream);
-    } else {
-      part.kernel.gpu->launch(workers, attention::LaunchParams<Nothing>{p, {}}, stream);
-    }
+    ops::launch(plan.place, part.kernel, p, plan.batch.kv_rows);
   }
   // Who passes tensors of the host to a virtual device expects results there.
   if (plan.place.device.type == DeviceType::cpu && !stream.is_capturing()) stream.synchronize();

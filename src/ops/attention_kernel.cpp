@@ -7,6 +7,7 @@
 #include "device/cpu/parallel.h"
 #include "device/devices.h"
 #include "generate/target.h"
+#include "ops/tensor_maps.h"
 #include "tune/attention.h"
 
 namespace wavefire::ops {
@@ -81,6 +82,19 @@ AttentionKernel attention_kernel(const Place& place, const AttentionOptions& opt
                                  bool custom_mask, std::int64_t packed_rows) {
   return place.on_cpu() ? cpu_kernel(options, packed_rows)
                         : gpu_kernel(place, options, custom_mask, packed_rows);
+}
+
+void launch(const Place& place, const AttentionKernel& kernel, const attention::Params& params,
+            std::int64_t kv_rows) {
+  const auto blocks = static_cast<unsigned>(kernel.workers);
+  struct Nothing {};
+  if (kernel.tensor_maps) {
+    const tile::KvTensorMaps maps = kv_tensor_maps(place, params, kernel.tile_kv, kv_rows);
+    kernel.gpu->launch(blocks, attention::LaunchParams<tile::KvTensorMaps>{params, maps},
+                       place.stream());
+  } else {
+    kernel.gpu->launch(blocks, attention::LaunchParams<Nothing>{params, {}}, place.stream());
+  }
 }
 
 }  // namespace wavefire::ops

@@ -1,6 +1,7 @@
 // Which kernel takes a request, on the CPU and on GPUs alike.
 #pragma once
 
+#include "attention/params.h"
 #include "device/cpu/attention_kernels.h"
 #include "ops/launch.h"
 #include "wavefire/attention.h"
@@ -27,5 +28,9 @@ Place attention_place(Device device);
 /// compile. Throws `Error` (unsupported) that names the option for which a GPU has no kernel.
 AttentionKernel attention_kernel(const Place& place, const AttentionOptions& options,
                                  bool custom_mask, std::int64_t packed_rows);
+
+/// Puts a GPU's kernel on the caller's stream. `kv_rows`: of K and V without pages.
+void launch(const Place& place, const AttentionKernel& kernel, const attention::Params& params,
+            std::int64_t kv_rows);
 
 }  // namespace wavefire::ops
