@@ -30,7 +30,7 @@ CODE = CPP | {".py", ".sh", ".cmake"}
 INCLUDE_ROOTS = ("include", "kernels", "src")
 
 # Plain structs that cross every border.
-PLAIN = ("kernels/*/params.h", "kernels/*/problem.h")
+PLAIN = ("kernels/*/params.h", "kernels/*/problem.h", "kernels/tile/tensor_map.h")
 DTYPE = "include/wavefire/dtype.h"  # the public header that device code sees
 PUBLIC = ("include/wavefire/*",)
 TILE = ("kernels/tile/*.h",)  # not the folders of architectures below

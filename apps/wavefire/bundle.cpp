@@ -4,7 +4,6 @@
 #include <exception>
 #include <map>
 #include <mutex>
-#include <sstream>
 #include <thread>
 
 #include "commands.h"
@@ -13,32 +12,11 @@
 #include "generate/generate.h"
 
 namespace wavefire::cli {
-namespace {
-
-/// Lines "norm:kind=rms,..." with each architecture put behind the operation, or "norm.sm90:..."
-/// for that one; '#' begins a comment.
-std::vector<generate::KernelSpec> read_list(std::string_view path, Arguments architectures) {
-  std::istringstream lines(generate::read_file(path));
-  std::vector<generate::KernelSpec> specs;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    const std::size_t colon = std::min(line.find(':'), line.size());
-    const std::string head = line.substr(0, colon), operation = head.substr(0, head.find('.'));
-    for (const std::string_view architecture : architectures) {
-      const std::string full = operation + "." + std::string(architecture);
-      if (head == operation || head == full) {
-        specs.push_back(generate::parse_spec(full + line.substr(colon)));
-      }
-    }
-  }
-  return specs;
-}
-
-}  // namespace
 
 int bundle(Arguments arguments) {
   if (arguments.size() < 3) throw UsageError("usage: wavefire bundle LIST FILE ARCH...");
-  const std::vector<generate::KernelSpec> specs = read_list(arguments[0], arguments.subspan(2));
+  const std::vector<generate::KernelSpec> specs =
+      generate::specs_of_list(generate::read_file(arguments[0]), arguments.subspan(2));
   std::map<std::string, generate::Entry> entries;
   std::exception_ptr error;
   std::mutex mutex;

@@ -20,7 +20,8 @@ WF_DEVICE void attend(const Params& p, i32 worker, Steps& steps) {
   for (i32 at = p.worker_begin[worker]; at < p.worker_begin[worker + 1]; ++at) {
     const WorkItem item = p.items[at];
     Schedule::run(steps, item);
-    if (item.join < 0 || !Arch::computes()) continue;
+    if constexpr (requires { requires Schedule::only_loads; }) continue;
+    if (item.join < 0) continue;
     const Join join = p.joins[item.join];
     // The last arriver joins; nobody waits. It leaves the counter at zero for the next launch.
     if (!Arch::arrive_last(p.join_arrivals + item.join, join.parts)) continue;

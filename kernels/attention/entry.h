@@ -26,8 +26,25 @@ struct Entry {
   WF_DEVICE static void run(const Launch& params, void* memory) {
     auto& shared = *static_cast<typename Steps::Shared*>(memory);
     Arch::init(shared.barriers);
+    if constexpr (requires { typename Schedule::Load; }) {
+      // One branch, at the end of which nothing comes: each kind of lanes has its own registers.
+      if (Arch::computes()) {
+        Arch::begin_computing();
+        work<typename Schedule::Compute>(params, shared);
+      } else {
+        Arch::begin_loading();
+        work<typename Schedule::Load>(params, shared);
+      }
+    } else {
+      work<Schedule>(params, shared);
+    }
+  }
+
+ private:
+  template <class Order>
+  WF_DEVICE static void work(const Launch& params, typename Steps::Shared& shared) {
     Steps steps(params, shared);
-    attend<Arch, Schedule>(params, Arch::worker(), steps);
+    attend<Arch, Order>(params, Arch::worker(), steps);
   }
 };
 

@@ -21,6 +21,7 @@ struct KvRows {
   const i32* table;  // this request's page table, or nullptr: rows follow each other
   i64 last_entry;    // last entry of `table` that may be read
   i32 element_bytes;
+  i32 first_row = 0;  // where rows follow each other: the row of the tensor that `base` is
 
   WF_DEVICE i64 token_bytes() const { return tensor->stride_token * element_bytes; }
   WF_DEVICE i64 page_bytes() const { return tensor->stride_page * element_bytes; }
@@ -96,7 +97,10 @@ WF_DEVICE KvRows kv_rows(const Params& p, const Request& request, const KvTensor
   i64 first = kv_head * tensor.stride_head;
   if (p.page_table == nullptr) first += request.kv_begin * tensor.stride_token;
   const char* base = static_cast<const char*>(tensor.data) + first * element_bytes;
-  if (p.page_table == nullptr) return {&p, &tensor, base, nullptr, 0, element_bytes};
+  if (p.page_table == nullptr) {
+    const i32 first_row = static_cast<i32>(request.kv_begin);
+    return {&p, &tensor, base, nullptr, 0, element_bytes, first_row};
+  }
   return {&p,
           &tensor,
           base,

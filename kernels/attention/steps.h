@@ -99,13 +99,30 @@ class Steps {
   WF_DEVICE void acquire_k(i32 i) { Arch::acquire(k_slot(i)); }
   WF_DEVICE void acquire_v(i32 i) { Arch::acquire(v_slot(i)); }
   WF_DEVICE void release_k(i32 i) { Arch::release(k_slot(i)); }
+  /// When the weights of the tile are there, so that a compiler may not put them off until the
+  /// products under way have ended.
+  WF_DEVICE void release_k_weighed(i32 i) { Arch::release_after(k_slot(i), sum_.e); }
   WF_DEVICE void release_v(i32 i) { Arch::release(v_slot(i)); }
 
   WF_DEVICE void scores_begin(i32 i) {
     Arch::multiply_abt_begin(scores_, query_, k_tile(i), score_extent(i), p_.head_dim_qk);
   }
   WF_DEVICE void scores_end() { Arch::multiply_end(scores_); }
-  WF_DEVICE void softmax(i32 i);
+  /// The same while a product that began later goes on.
+  WF_DEVICE void older_scores_end() { Arch::older_multiply_end(scores_); }
+  WF_DEVICE void softmax(i32 i) {
+    weigh<false>(i);
+    place_weights(i);
+  }
+  /// Its two parts: in between, the weights of the tile before may still be read.
+  template <bool plain>
+  WF_DEVICE void weigh(i32 i);
+  /// Every row sees all of tile i, and its scores are only scaled: `weigh<true>` does, without any
+  /// branch.
+  WF_DEVICE bool is_plain(i32 i) const {
+    return scales_late() && tile_count(i) == config.tile_kv && !hides_keys(i);
+  }
+  WF_DEVICE void place_weights(i32 i) { Arch::to_weights(weights_, scores_, score_extent(i)); }
   WF_DEVICE void rescale() {
     tile::for_slots<typename Output::Layout>(output_extent(), [&](int slot) {
       if (Arch::branches_by_row && alpha_.e[slot] == 1.f) return;  // as from most tiles
@@ -114,6 +131,11 @@ class Steps {
     });
   }
   WF_DEVICE void accumulate_begin(i32 i) {
+    add_non_finite(i);
+    add_products_begin(i);
+  }
+  /// Its two parts.
+  WF_DEVICE void add_non_finite(i32 i) {
     if constexpr (requires(VTile& v) {
                     Arch::add_non_finite(output_, weights_, v, tile::Extent{}, 0);
                   }) {
@@ -121,6 +143,8 @@ class Steps {
         Arch::add_non_finite(output_, weights_, v_tile(i), output_extent(), tile_count(i));
       }
     }
+  }
+  WF_DEVICE void add_products_begin(i32 i) {
     Arch::multiply_ab_begin(output_, weights_, v_tile(i), output_extent(), tile_count(i));
   }
   WF_DEVICE void accumulate_end() { Arch::multiply_end(output_); }
@@ -170,10 +194,29 @@ class Steps {
   WF_DEVICE float reference(int slot) const {
     return maximum_.e[slot] == -tile::infinity ? 0.f : maximum_.e[slot];
   }
+  /// Where the machine prefers it and nothing else is done to logits, scores stay as they are until
+  /// exp2's argument is taken: one fma. A scale of zero or below would turn -inf or the maximum.
+  WF_DEVICE bool scales_late() const {
+    if constexpr (requires { requires Arch::scales_late; }) {
+      const bool has_cap = config.soft_cap && p_.soft_cap > 0.f;
+      const bool has_slopes = config.alibi && p_.alibi_slopes != nullptr;
+      const bool has_head_scales =
+          config.head_scales && (p_.q_head_scale != nullptr || p_.k_head_scale != nullptr);
+      return !has_cap && !has_slopes && !has_head_scales && p_.sm_scale > 0.f;
+    }
+    return false;
+  }
   /// The end of a row's softmax; every lane of the team takes part.
   WF_DEVICE RowEnd end_row(int slot, float sink) const;
   template <DType dtype>
   WF_DEVICE void store_rows(const WorkItem& item);
+  template <DType dtype>
+  WF_DEVICE void store_staged_rows(const WorkItem& item);
+  /// 16-bit output rows begin at multiples of sixteen bytes.
+  WF_DEVICE bool rows_are_aligned() const {
+    const i64 strides = p_.o_stride_token | p_.o_stride_head | p_.head_dim_vo;
+    return (reinterpret_cast<u64>(p_.o) % 16 | strides % 8) == 0;
+  }
   WF_DEVICE void store_partial(const WorkItem& item);
 
   const Launch& p_;

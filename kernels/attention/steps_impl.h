@@ -90,6 +90,7 @@ WF_DEVICE auto Steps<Arch, config>::key_transform() const {
 /// Scores to logits in base 2.
 template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::transform_logits(i32 i) {
+  if (scales_late()) return;
   const tile::Extent extent = score_extent(i);
   const float cap = config.soft_cap ? p_.soft_cap : 0.f;
   if (cap > 0.f) {
@@ -163,27 +164,39 @@ WF_DEVICE bool Steps<Arch, config>::is_hidden(i32 i) const {
 }
 
 template <class Arch, Config config>
-WF_DEVICE void Steps<Arch, config>::softmax(i32 i) {
+template <bool plain>
+WF_DEVICE void Steps<Arch, config>::weigh(i32 i) {
   const tile::Extent extent = score_extent(i);
-  transform_logits(i);
-  mask_interval(i);
-  mask_custom(i);
+  if constexpr (!plain) {
+    transform_logits(i);
+    mask_interval(i);
+    mask_custom(i);
+  }
   using L = typename Scores::Layout;
+  const bool late = plain || scales_late();
+  const float multiplier = late ? p_.sm_scale * log2_e : 1.f;
   tile::for_slots<L>(extent, [&](int slot) {
     alpha_.e[slot] = maximum_.e[slot];
-    maximum_.e[slot] = tile::max(maximum_.e[slot], tile::row_max<Wave>(scores_, slot, extent));
+    float maximum = tile::row_max<Wave>(scores_, slot, extent);
+    if (late) maximum *= multiplier;
+    maximum_.e[slot] = tile::max(maximum_.e[slot], maximum);
   });
   // A loop of its own, so that compilers for CPUs take several rows at once.
   tile::for_slots<L>(
       extent, [&](int slot) { alpha_.e[slot] = Arch::exp2(alpha_.e[slot] - reference(slot)); });
   tile::for_slots<L>(extent, [&](int slot) {
     const Element shift = Traits::splat(reference(slot));
-    tile::map_row(scores_, slot, extent, [&](Element x) { return Arch::exp2(x - shift); });
+    if constexpr (requires { requires Arch::scales_late; }) {
+      const float minus_shift = -reference(slot);
+      tile::map_row(scores_, slot, extent,
+                    [&](Element x) { return Arch::exp2(tile::fma(x, multiplier, minus_shift)); });
+    } else {
+      tile::map_row(scores_, slot, extent, [&](Element x) { return Arch::exp2(x - shift); });
+    }
     sum_.e[slot] = tile::fma(sum_.e[slot], Traits::splat(alpha_.e[slot]),
                              tile::row_partial_sum(scores_, slot, extent));
   });
   if constexpr (Arch::rounds_weights) round_weights(extent);
-  Arch::to_weights(weights_, scores_, extent);
 }
 
 /// The output is divided by the sum of the weights that the product sees, so that it is a mean of

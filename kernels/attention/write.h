@@ -36,7 +36,12 @@ WF_DEVICE void Steps<Arch, config>::finish(const WorkItem& item) {
   if (item.partial >= 0) {
     store_partial(item);
   } else {
-    Arch::with_output_dtype(p_.o_dtype, [&]<DType dtype>() { store_rows<dtype>(item); });
+    Arch::with_output_dtype(p_.o_dtype, [&]<DType dtype>() {
+      if constexpr (requires { requires Arch::stages_output; } && size_of(dtype) == 2) {
+        if (rows_are_aligned()) return store_staged_rows<dtype>(item);
+      }
+      store_rows<dtype>(item);
+    });
   }
 }
 
@@ -63,6 +68,32 @@ WF_DEVICE void Steps<Arch, config>::store_rows(const WorkItem& item) {
       Arch::template store<dtype>(to, column, p_.head_dim_vo,
                                   output_.e[L::index(slot, j)] * factor);
     }
+  });
+}
+
+/// The same where the team has the tile of the queries to put 16-bit rows together: they are stored
+/// whole.
+template <class Arch, Config config>
+template <DType dtype>
+WF_DEVICE void Steps<Arch, config>::store_staged_rows(const WorkItem& item) {
+  using L = typename Output::Layout;
+  const float v_scale = value_scale(p_, item.kv_head);
+  tile::for_slots<L>(output_extent(), [&](int slot) {
+    const i32 row = L::row(lane_, slot);
+    const Row query = row_of(p_, item, tile::min(row, rows_ - 1));
+    const RowEnd end = end_row(slot, sink_of(p_, query.head));
+    const i64 token = request().q_begin + query.token;
+    if (row < rows_ && p_.lse != nullptr && L::col(lane_, 0) == 0) {
+      p_.lse[token * p_.lse_stride_token + query.head * p_.lse_stride_head] = end.lse;
+    }
+    const float factor = end.factor * v_scale;
+    tile::map_row(output_, slot, output_extent(), [&](Element o) { return o * factor; });
+  });
+  char* out = static_cast<char*>(p_.o);
+  Arch::template store_staged<dtype>(shared_.query, output_, rows_, p_.head_dim_vo, [&](i32 row) {
+    const Row query = row_of(p_, item, row);
+    const i64 token = request().q_begin + query.token;
+    return out + (token * p_.o_stride_token + query.head * p_.o_stride_head) * size_of(dtype);
   });
 }
 

@@ -113,12 +113,19 @@ WF_DEVICE float join_row(float row, Join&& join) {
   return row;
 }
 
+/// The larger one, as the wave's machine finds it best.
+template <class Wave, class E>
+WF_DEVICE E larger(E x, E y) {
+  if constexpr (requires { Wave::max(x, y); }) return Wave::max(x, y);
+  return max(x, y);
+}
+
 template <class Wave, class Fragment>
 WF_DEVICE float row_max(const Fragment& a, int slot, Extent extent) {
   using E = typename Fragment::Element;
-  const E partial = fold_row(a, slot, extent, [](E x, E y) { return max(x, y); });
-  return join_row<Wave, typename Fragment::Layout>(reduce_max(partial),
-                                                   [](float x, float y) { return max(x, y); });
+  const E partial = fold_row(a, slot, extent, [](E x, E y) { return larger<Wave>(x, y); });
+  return join_row<Wave, typename Fragment::Layout>(
+      reduce_max(partial), [](float x, float y) { return larger<Wave>(x, y); });
 }
 
 /// A lane's share of the sum of a row; `row_total` makes it the sum.

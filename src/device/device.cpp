@@ -161,8 +161,8 @@ int Kernel::blocks_per_multiprocessor(int block_threads, std::size_t dynamic_sha
   return blocks;
 }
 
-void Kernel::launch(const LaunchShape& shape, const void* params, std::size_t params_bytes,
-                    const Stream& stream) const {
+void Kernel::put_on(const Stream& stream, const LaunchShape& shape, void** arguments,
+                    void** extra) const {
   gpu_->check_stream(name_.c_str(), stream);
   const auto& [grid, block, dynamic_shared_bytes] = shape;
   const auto product = [](const Dim3& d) { return std::uint64_t{d.x} * d.y * d.z; };
@@ -174,16 +174,27 @@ void Kernel::launch(const LaunchShape& shape, const void* params, std::size_t pa
   if (product(block) == 0 || product(block) > static_cast<std::uint64_t>(most)) {
     core::fail_argument(name_, "block", text(block), core::join("1 to ", most, " threads"));
   }
+  const ContextGuard guard = gpu_->guard();
+  const int status =
+      functions_of(*gpu_).launch(handle_, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                 dynamic_shared_bytes, stream.handle(), arguments, extra);
+  if (status != Status::success) gpu_->driver().check(status, ("launch of " + name_).c_str());
+}
+
+void Kernel::launch(const LaunchShape& shape, const void* params, std::size_t params_bytes,
+                    const Stream& stream) const {
   std::size_t bytes = params_bytes;
   std::array<void*, 5> extra = {reinterpret_cast<void*>(LaunchExtra::buffer_pointer),
                                 const_cast<void*>(params),
                                 reinterpret_cast<void*>(LaunchExtra::buffer_size), &bytes,
                                 reinterpret_cast<void*>(gpu_->driver().launch_extra_end())};
-  const ContextGuard guard = gpu_->guard();
-  const int status =
-      functions_of(*gpu_).launch(handle_, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                 dynamic_shared_bytes, stream.handle(), nullptr, extra.data());
-  if (status != Status::success) gpu_->driver().check(status, ("launch of " + name_).c_str());
+  put_on(stream, shape, nullptr, extra.data());
+}
+
+void Kernel::launch_argument(const LaunchShape& shape, const void* argument,
+                             const Stream& stream) const {
+  void* arguments[] = {const_cast<void*>(argument)};
+  put_on(stream, shape, arguments, nullptr);
 }
 
 Kernel Module::kernel(const std::string& name, int max_dynamic_shared_bytes) const {

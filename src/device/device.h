@@ -167,11 +167,17 @@ class Kernel {
   template <class Params>
   void launch(const LaunchShape& shape, const Params& params, const Stream& stream) const {
     static_assert(std::is_trivially_copyable_v<Params>);
+    // A driver's buffer is aligned less: where in it such a struct lies the driver knows alone.
+    if constexpr (alignof(Params) > 16) return launch_argument(shape, &params, stream);
     launch(shape, &params, sizeof params, stream);
   }
 
  private:
   int attribute(int name) const;
+  /// For a kernel with one argument.
+  void launch_argument(const LaunchShape& shape, const void* argument, const Stream& stream) const;
+  /// As the drivers take it: pointers to the arguments, or `extra` that says where all lie.
+  void put_on(const Stream& stream, const LaunchShape& shape, void** arguments, void** extra) const;
 
   Gpu* gpu_;
   FunctionHandle handle_;

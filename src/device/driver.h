@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "device/library.h"
+#include "tile/tensor_map.h"
 #include "wavefire/error.h"
 
 namespace wavefire::device {
@@ -146,6 +147,15 @@ inline constexpr PropertyAttribute property_attributes[] = {
     {&Properties::memory_bus_bits, Attribute::memory_bus_bits},
 };
 
+/// A tensor of 16-bit elements as a copy engine sees it: dimensions from the innermost on, which is
+/// contiguous, strides of the others in bytes, and the box that one copy takes.
+struct TensorShape {
+  static constexpr unsigned rank = 4;
+  std::uint64_t dims[rank];
+  std::uint64_t strides[rank - 1];
+  std::uint32_t box[rank];
+};
+
 /// For destructors, which must not throw: a driver may be gone at the end of the process.
 void log_failure(const std::exception& error) noexcept;
 
@@ -182,6 +192,11 @@ class Driver {
   virtual ModuleHandle load(std::span<const std::byte> image) const = 0;
   /// Lets launches of `function` ask for up to that much dynamic shared memory.
   virtual void allow_dynamic_shared(FunctionHandle function, int bytes) const = 0;
+  /// What the copy engine is told to take boxes of a tensor into shared memory in the 128-byte
+  /// swizzle. False: there is no such engine, or it does not take such a tensor.
+  virtual bool encode(tile::TensorMap&, const void* /*data*/, const TensorShape&) const {
+    return false;
+  }
 
  protected:
   Driver(const LibraryName& name, const Library& library,

@@ -1,5 +1,6 @@
 #include "generate/bundle.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iomanip>
 #include <sstream>
@@ -76,6 +77,25 @@ void write_bundle(const std::filesystem::path& path, const std::map<std::string,
   std::string text = index_of(index_of(0).size());
   for (const auto& [id, bytes] : encoded) text += bytes;
   write_file(path, text);
+}
+
+std::vector<KernelSpec> specs_of_list(const std::string& list,
+                                      std::span<const std::string_view> architectures) {
+  std::istringstream lines(list);
+  std::vector<KernelSpec> specs;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t colon = std::min(line.find(':'), line.size());
+    const std::size_t dot = std::min(line.find('.'), colon);
+    const std::string own = line.substr(dot, colon - dot);  // ".sm90a"
+    for (const std::string_view architecture : architectures) {
+      const std::string wanted = core::join(".", architecture);
+      if (!own.empty() && own != wanted && own != wanted + "a") continue;
+      specs.push_back(
+          parse_spec(line.substr(0, dot) + (own.empty() ? wanted : own) + line.substr(colon)));
+    }
+  }
+  return specs;
 }
 
 }  // namespace wavefire::generate

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,11 @@ class Bundle {
 /// The one of this library: kernels.bundle in its folder. Kernels of other headers than the
 /// library's have other ids, so an old file is never used.
 const Bundle& built_in();
+
+/// The kernels that a list names, for `architectures`. A line such as "norm:kind=layer" is for each
+/// of them, one that names an architecture for that one; sm90a goes with sm90. '#' begins a comment.
+std::vector<KernelSpec> specs_of_list(const std::string& list,
+                                      std::span<const std::string_view> architectures);
 
 /// Writes a bundle of entries with their ids.
 void write_bundle(const std::filesystem::path& path, const std::map<std::string, Entry>& entries);

@@ -148,7 +148,7 @@ std::string launch_info(const std::string& entry, const char* dynamic_bytes) {
 
 /// A CUDA kernel whose body is `body`.
 std::string cuda_kernel(const std::string& entry, const char* body,
-                        const std::string& attributes = "__launch_bounds__(Kernel::threads)") {
+                        const std::string& attributes = "__launch_bounds__(Kernel::threads, 1)") {
   return core::join("extern \"C\" WF_GLOBAL void ", attributes, "\n    ", entry,
                     "(const __grid_constant__ Kernel::Launch params) {\n", body, "}\n");
 }

@@ -47,8 +47,10 @@ Store& store() {
   return store;
 }
 
-std::unique_ptr<const Loaded> load(device::Gpu& gpu, const KernelConfig& config) {
-  const KernelSpec spec{architecture_of_gpu(gpu.properties().architecture), config};
+std::unique_ptr<const Loaded> load(device::Gpu& gpu, const KernelConfig& config,
+                                   std::optional<Architecture> architecture) {
+  const KernelSpec spec{
+      architecture ? *architecture : architecture_of_gpu(gpu.properties().architecture), config};
   const std::shared_ptr<const Kernel> kernel = provide(spec);
   const std::optional<LaunchInfo> info = launch_info_of(kernel->object, kernel->entry);
   if (!info) {
@@ -66,7 +68,8 @@ std::unique_ptr<const Loaded> load(device::Gpu& gpu, const KernelConfig& config)
 
 }  // namespace
 
-const LoadedKernel& kernel_on(device::Gpu& gpu, const KernelConfig& config) {
+const LoadedKernel& kernel_on(device::Gpu& gpu, const KernelConfig& config,
+                              std::optional<Architecture> architecture) {
   const Key key{&gpu, config};
   {
     const std::shared_lock lock(store().mutex);
@@ -75,7 +78,7 @@ const LoadedKernel& kernel_on(device::Gpu& gpu, const KernelConfig& config) {
   }
   // Without the lock: a compilation may take long. Threads that come together share it, and the
   // first to load it stays.
-  std::unique_ptr<const Loaded> loaded = load(gpu, config);
+  std::unique_ptr<const Loaded> loaded = load(gpu, config, architecture);
   const std::lock_guard lock(store().mutex);
   return store().kernels.try_emplace(key, std::move(loaded)).first->second->kernel;
 }

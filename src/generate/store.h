@@ -1,6 +1,8 @@
 // Kernels that are loaded on GPUs, ready to be launched.
 #pragma once
 
+#include <optional>
+
 #include "device/device.h"
 #include "generate/spec.h"
 
@@ -18,9 +20,11 @@ struct LoadedKernel {
   }
 };
 
-/// The kernel of `config` for the architecture of `gpu`. The first call provides and loads it;
+/// The kernel of `config` for the portable architecture of `gpu`, or for `architecture`, to which
+/// such a configuration belongs alone. The first call provides and loads it;
 /// later ones look it up and allocate nothing. Kernels stay loaded as long as the process. Throws
 /// `Error` (unsupported: there are none for that architecture; compile: see `provide`).
-const LoadedKernel& kernel_on(device::Gpu& gpu, const KernelConfig& config);
+const LoadedKernel& kernel_on(device::Gpu& gpu, const KernelConfig& config,
+                              std::optional<Architecture> architecture = {});
 
 }  // namespace wavefire::generate

@@ -152,7 +152,8 @@ void Plan::assign_requests() {
   for (const attention::Request& request : batch.requests) {
     if (request.q_len != q_len) {
       q_len = request.q_len;
-      chosen = &part_of(ops::attention_kernel(place, options, std::int64_t{q_len} * group));
+      chosen = &part_of(
+          ops::attention_kernel(place, options, !batch.mask.empty(), std::int64_t{q_len} * group));
     }
     chosen->work.requests.push_back(request);
   }
@@ -307,9 +308,6 @@ void run_on_cpu(const Plan& plan, WorkspacePool& pool, const attention::Params& 
   pool.put_back(std::move(workspace));
 }
 
-/// The tail of the parameters of kernels without tensor maps.
-struct Nothing {};
-
 /// One launch a part.
 void run_on_gpu(const Plan& plan, const ops::AttentionMemory& memory, const GraphLimits& limits,
                 const attention::Params& common) {
@@ -338,8 +336,7 @@ void run_on_gpu(const Plan& plan, const ops::AttentionMemory& memory, const Grap
       p.page_table_size = std::max(p.page_table_size, i64{plan.options.graph_pages});
     }
     p.workers = part.kernel.workers;
-    part.kernel.gpu->launch(static_cast<unsigned>(p.workers),
-                            attention::LaunchParams<Nothing>{p, {}}, stream);
+    ops::launch(plan.place, part.kernel, p, plan.batch.kv_rows);
   }
   // Who passes tensors of the host to a virtual device expects results there.
   if (plan.place.device.type == DeviceType::cpu && !stream.is_capturing()) stream.synchronize();

@@ -7,6 +7,7 @@
 #include "device/cpu/parallel.h"
 #include "device/devices.h"
 #include "generate/target.h"
+#include "ops/tensor_maps.h"
 #include "tune/attention.h"
 
 namespace wavefire::ops {
@@ -39,7 +40,7 @@ AttentionKernel cpu_kernel(const AttentionOptions& o, std::int64_t packed_rows) 
                                                place.gpu->id(), " take ", supported));
 }
 
-AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o,
+AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o, bool custom_mask,
                            std::int64_t packed_rows) {
   const auto architecture = generate::architecture_of_gpu(place.gpu->properties().architecture);
   const tune::GpuAttentionLimits limits = tune::gpu_attention_limits(architecture);
@@ -55,18 +56,21 @@ AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o,
     fail_option(place, "position_mode", "RoPE", "rotated queries and keys (apply_rope)");
   }
   const int head_dim = std::max(o.head_dim_qk, o.head_dim_vo);
-  const std::optional<attention::Config> config =
-      tune::gpu_attention(architecture, o.q_dtype, head_dim, packed_rows);
-  if (!config) {
+  const std::optional<tune::GpuAttention> chosen =
+      tune::gpu_attention(architecture, {o.q_dtype, head_dim, custom_mask}, packed_rows);
+  if (!chosen) {
     fail_option(place, "head_dim", std::to_string(head_dim), core::join("up to ", limits.head_dim));
   }
-  const generate::LoadedKernel& kernel = generate::kernel_on(*place.gpu, *config);
+  const generate::LoadedKernel& kernel =
+      generate::kernel_on(*place.gpu, chosen->config, chosen->architecture);
   const int all = kernel.blocks_per_multiprocessor * place.gpu->properties().multiprocessors;
   return {.gpu = &kernel,
-          .tile_rows = config->tile_rows,
-          .tile_kv = config->tile_kv,
+          .tile_rows = chosen->config.tile_rows,
+          .tile_kv = chosen->config.tile_kv,
           .workers = o.workers > 0 ? o.workers : all,
-          .row_overhead = 16};  // reading K and V costs what the products of sixteen rows do
+          // Reading K and V costs what the products of sixteen rows do.
+          .row_overhead = 16,
+          .tensor_maps = chosen->config.tensor_maps};
 }
 
 }  // namespace
@@ -78,9 +82,22 @@ Place attention_place(Device device) {
 }
 
 AttentionKernel attention_kernel(const Place& place, const AttentionOptions& options,
-                                 std::int64_t packed_rows) {
+                                 bool custom_mask, std::int64_t packed_rows) {
   return place.on_cpu() ? cpu_kernel(options, packed_rows)
-                        : gpu_kernel(place, options, packed_rows);
+                        : gpu_kernel(place, options, custom_mask, packed_rows);
+}
+
+void launch(const Place& place, const AttentionKernel& kernel, const attention::Params& params,
+            std::int64_t kv_rows) {
+  const auto blocks = static_cast<unsigned>(kernel.workers);
+  struct Nothing {};
+  if (kernel.tensor_maps) {
+    const tile::KvTensorMaps maps = kv_tensor_maps(place, params, kernel.tile_kv, kv_rows);
+    kernel.gpu->launch(blocks, attention::LaunchParams<tile::KvTensorMaps>{params, maps},
+                       place.stream());
+  } else {
+    kernel.gpu->launch(blocks, attention::LaunchParams<Nothing>{params, {}}, place.stream());
+  }
 }
 
 }  // namespace wavefire::ops

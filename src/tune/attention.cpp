@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attention/sm80/policy.h"
+#include "attention/sm90/policy.h"
 
 namespace wavefire::tune {
 
@@ -40,16 +41,24 @@ attention::Config cdna_config(DType operand) {
 
 }  // namespace
 
-std::optional<attention::Config> gpu_attention(generate::Architecture architecture, DType operand,
-                                               int head_dim, std::int64_t packed_rows) {
+std::optional<GpuAttention> gpu_attention(generate::Architecture architecture,
+                                          const GpuAttentionProblem& problem,
+                                          std::int64_t packed_rows) {
+  using generate::Architecture;
+  const DType operand = problem.operand;
   const GpuAttentionLimits limits = gpu_attention_limits(architecture);
-  if (head_dim > limits.head_dim) return std::nullopt;
+  if (problem.head_dim > limits.head_dim) return std::nullopt;
   const bool takes_operand = operand == DType::bf16 || (operand == DType::f16 && limits.float16);
   if (!takes_operand) return std::nullopt;
-  if (architecture == generate::Architecture::gfx942) return cdna_config(operand);
+  if (architecture == Architecture::gfx942) return GpuAttention{architecture, cdna_config(operand)};
   for (const attention::TilePolicy& few : attention::few_rows_policies) {
-    if (few.head_dim < head_dim) continue;
-    return attention::config_of(operand, few.head_dim, packed_rows <= few.tile_rows);
+    if (few.head_dim < problem.head_dim) continue;
+    const bool few_rows = packed_rows <= few.tile_rows;
+    if (architecture == Architecture::sm90 && !few_rows && !problem.custom_mask) {
+      return GpuAttention{Architecture::sm90a,
+                          attention::warpgroups_config_of(operand, few.head_dim)};
+    }
+    return GpuAttention{architecture, attention::config_of(operand, few.head_dim, few_rows)};
   }
   return std::nullopt;
 }

@@ -25,10 +25,21 @@ const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernel
                                              const AttentionProblem& problem,
                                              std::int64_t packed_rows);
 
-/// The same for a GPU: what a kernel for requests of `packed_rows` rows is compiled for, with q and
-/// KV of type `operand`. Nothing: there is none.
-std::optional<attention::Config> gpu_attention(generate::Architecture architecture, DType operand,
-                                               int head_dim, std::int64_t packed_rows);
+/// What of a problem decides the kernel on a GPU, besides the rows of a request.
+struct GpuAttentionProblem {
+  DType operand;  // of q and KV
+  int head_dim;
+  bool custom_mask = false;
+};
+struct GpuAttention {
+  generate::Architecture architecture;
+  attention::Config config;
+};
+/// The same for a GPU whose portable kernels are those of `architecture`: what a kernel for
+/// requests of `packed_rows` rows is compiled for. Nothing: there is none.
+std::optional<GpuAttention> gpu_attention(generate::Architecture architecture,
+                                          const GpuAttentionProblem& problem,
+                                          std::int64_t packed_rows);
 /// What `gpu_attention` has kernels for.
 struct GpuAttentionLimits {
   int head_dim;  // the largest

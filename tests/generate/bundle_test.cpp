@@ -22,16 +22,11 @@ constexpr DType dtypes[] = {DType::f32, DType::f16, DType::bf16};
 
 /// The kernels of a list, for an architecture.
 std::set<std::string> names_of_list(const std::string& name, const std::string& architecture) {
-  std::istringstream lines(read_file(std::string(WAVEFIRE_BUNDLES) + "/" + name + ".txt"));
+  const std::string list = read_file(std::string(WAVEFIRE_BUNDLES) + "/" + name + ".txt");
+  const std::string_view architectures[] = {architecture};
   std::set<std::string> names;
-  for (std::string line; std::getline(lines, line);) {
-    if (line[0] == '#') continue;
-    const std::size_t colon = line.find(':');
-    const std::string head = line.substr(0, colon);
-    const std::string full = head.substr(0, head.find('.')) + "." + architecture;
-    if (head.find('.') != std::string::npos && head != full) continue;
-    const KernelSpec spec = parse_spec(full + line.substr(colon));
-    EXPECT_TRUE(names.insert(name_of(spec)).second) << line << " stands there twice";
+  for (const KernelSpec& spec : specs_of_list(list, architectures)) {
+    EXPECT_TRUE(names.insert(name_of(spec)).second) << name_of(spec) << " stands there twice";
   }
   return names;
 }
@@ -76,9 +71,12 @@ TEST(Bundle, TheCommonListHasWhatDevicesAskFor) {
     for (DType out : dtypes) ask(MergeConfig{dtype, out, tune::head_rows()});
     for (int head_dim : {8, 64, 72, 128, 136, 256}) {
       for (std::int64_t rows : {1, 16, 17, 1000}) {
-        const auto config = tune::gpu_attention(Architecture::sm90, dtype, head_dim, rows);
-        EXPECT_EQ(config.has_value(), dtype != DType::f32);
-        if (config) ask(*config);
+        for (bool mask : {false, true}) {
+          const auto chosen =
+              tune::gpu_attention(Architecture::sm90, {dtype, head_dim, mask}, rows);
+          EXPECT_EQ(chosen.has_value(), dtype != DType::f32);
+          if (chosen) asked.insert(name_of(KernelSpec{chosen->architecture, chosen->config}));
+        }
       }
     }
   }

@@ -23,14 +23,14 @@ WF_DEVICE bool is_non_finite(u32 pair) {
   return (((pair & 0x7fff7fffu) + exponent_unit) & 0x80008000u) != 0;
 }
 
-/// Bit i: row i of the tile has a value that is not finite. The same in every lane of every warp.
+/// Bit i: row begin + i of the tile has a value that is not finite. The same in every lane of every
+/// warp.
 template <class Tile>
-WF_DEVICE u64 non_finite_rows(Tile& tile) {
-  static_assert(Tile::rows <= 64);
+WF_DEVICE u64 non_finite_rows(Tile& tile, int begin) {
   u64 rows = 0;
   WF_UNROLL
-  for (int first = 0; first < Tile::rows; first += 32) {
-    const int row = first + isa::thread() % 32;
+  for (int first = 0; first < 64; first += 32) {
+    const int row = begin + first + isa::thread() % 32;
     bool found = false;
     for (int chunk = 0; row < Tile::rows && chunk < Tile::chunks; ++chunk) {
       const TileChunk c = chunk_of(tile, row, chunk);
@@ -58,16 +58,16 @@ WF_DEVICE void weights_of_key(const Weights& a, int key, float (&weight)[2]) {
   }
 }
 
-/// c += the part of a b that comes from rows of b which are not finite; these become zero. `sync`
-/// is a barrier of the team that also orders the stores before the product.
+/// `take_non_finite` for the rows [begin, end), at most 64.
 template <class Accumulator, class Weights, class Tile, class Sync>
-WF_DEVICE void take_non_finite(Accumulator& c, const Weights& a, Tile& b, Sync&& sync) {
+WF_DEVICE void take_non_finite_rows(Accumulator& c, const Weights& a, Tile& b, int begin, int end,
+                                    Sync&& sync) {
   using L = typename Accumulator::Layout;
-  const u64 rows = non_finite_rows(b);
+  const u64 rows = non_finite_rows(b, begin);
   if (rows == 0) return;
   const int lane = isa::thread();
-  for (int key = 0; key < Tile::rows; ++key) {
-    if ((rows >> key & 1) == 0) continue;
+  for (int key = begin; key < end; ++key) {
+    if ((rows >> (key - begin) & 1) == 0) continue;
     float weight[2];
     weights_of_key(a, key, weight);
     WF_UNROLL
@@ -84,11 +84,20 @@ WF_DEVICE void take_non_finite(Accumulator& c, const Weights& a, Tile& b, Sync&&
     }
   }
   sync();
-  for (int key = 0; key < Tile::rows; ++key) {
-    if ((rows >> key & 1) == 0) continue;
+  for (int key = begin; key < end; ++key) {
+    if ((rows >> (key - begin) & 1) == 0) continue;
     for (int chunk = lane; chunk < Tile::chunks; chunk += L::lanes) chunk_of(b, key, chunk) = {};
   }
   sync();
+}
+
+/// c += the part of a b that comes from rows of b which are not finite; these become zero. `sync`
+/// is a barrier of the team that also orders the stores before the product.
+template <class Accumulator, class Weights, class Tile, class Sync>
+WF_DEVICE void take_non_finite(Accumulator& c, const Weights& a, Tile& b, Sync&& sync) {
+  for (int begin = 0; begin < Tile::rows; begin += 64) {
+    take_non_finite_rows(c, a, b, begin, min(begin + 64, Tile::rows), sync);
+  }
 }
 
 WF_NAMESPACE_END

@@ -13,6 +13,7 @@ struct NvidiaWave {
   /// items.
   WF_DEVICE static int lane() { return isa::thread_anew(); }
   WF_DEVICE static float shuffle_xor(float a, int mask) { return isa::shuffle_xor(a, mask); }
+  WF_DEVICE static float max(float a, float b) { return isa::max(a, b); }
 };
 
 /// Accumulators of mma.m16n8 (each warp 16 rows) and of wgmma.m64 alike: lane l of a warp holds

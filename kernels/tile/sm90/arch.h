@@ -1,9 +1,9 @@
-// sm_90a as an architecture (concepts.h): a warpgroup that computes with wgmma and a warp that
-// loads.
+// sm_90a as an architecture (concepts.h): warpgroups that compute with wgmma, 64 rows each, and one
+// that loads.
 #pragma once
 
-#include "tile/sm80/finite.h"
 #include "tile/sm90/copy.h"
+#include "tile/sm90/finite.h"
 #include "tile/sm90/grid.h"
 #include "tile/sm90/limits.h"
 #include "tile/sm90/mma.h"
@@ -11,28 +11,36 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
-struct Sm90 : NvidiaCommon<4> {
+template <int warpgroups>
+struct Sm90Team : NvidiaCommon<warpgroups * 4> {
+  using Common = NvidiaCommon<warpgroups * 4>;
+  using Common::team_barrier;
+  using Common::team_lanes;
+  using Common::team_sync;
   using Tail = KvTensorMaps;
-  static constexpr int loaders = 32;  // the lanes behind the team
-  static constexpr int block_threads = team_lanes + loaders;
+  static constexpr int load_warps = 4;
+  static constexpr int block_threads = team_lanes + load_warps * 32;
+  // The block has 64 Ki registers: shares of a thread, in steps of eight.
+  static constexpr int load_registers = 56;
+  static constexpr int team_registers = warpgroups == 3 ? 144 : warpgroups == 2 ? 224 : 240;
+  static_assert(load_warps * 32 * load_registers + team_lanes * team_registers <= 65536);
+  static constexpr bool rounds_weights = false;  // their sum errs less than they do
+  static constexpr bool scales_late = true;      // one fma makes a score exp2's argument
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, NvidiaAccumulatorLayout<rows, cols>>;
+  template <auto config>
+  using Output = Accumulator<config.tile_rows, config.head_dim_vo>;
+  template <auto config>
+  using QueryTile = SliceTile<config.operand, config.tile_rows, config.head_dim_qk>;
   template <DType dtype, int rows, int cols>
-  using LeftOperand = NvidiaLeftOperand<dtype, rows, cols>;
+  using LeftOperand = SharedSlices<SliceTile<dtype, rows, cols>>;
   template <DType dtype, int rows, int cols>
   using WeightOperand = NvidiaLeftOperand<dtype, rows, cols>;
   template <auto config>
-  struct KTile : SliceTile<config.operand, config.tile_kv, config.head_dim_qk> {
-    static constexpr bool tensor_maps = config.tensor_maps;
-  };
+  using KTile = SliceTile<config.operand, config.tile_kv, config.head_dim_qk>;
   template <auto config>
-  struct VTile : SliceTile<config.operand, config.tile_kv, config.head_dim_vo> {
-    static constexpr bool tensor_maps = config.tensor_maps;
-  };
-  struct NoQueryTile {};  // queries stay in registers
-  template <auto>
-  using QueryTile = NoQueryTile;
+  using VTile = SliceTile<config.operand, config.tile_kv, config.head_dim_vo>;
   template <int stages>
   using Barriers = StageBarriers<stages>;
   struct NoPending {
@@ -42,12 +50,19 @@ struct Sm90 : NvidiaCommon<4> {
   template <class, class, class>
   using Pending = NoPending;
 
+  static constexpr bool stages_output = true;  // whole rows go out by shared memory
+
+  WF_DEVICE static void warpgroup_sync() {
+    isa::barrier_of<warpgroup_lanes>(team_barrier + 1 + isa::thread() / warpgroup_lanes);
+  }
   WF_DEVICE static bool computes() { return isa::thread() < team_lanes; }
+  WF_DEVICE static void begin_computing() { isa::take_registers<team_registers>(); }
+  WF_DEVICE static void begin_loading() { isa::give_registers<load_registers>(); }
 
   /// By the whole block, before the first item.
   template <class Barriers>
   WF_DEVICE static void init(Barriers& barriers) {
-    if (isa::thread() == 0) barriers.init(loaders, team_lanes);
+    if (isa::thread() == 0) barriers.init(load_warps, team_lanes / 32);
     isa::barrier<0, block_threads>();
   }
   WF_DEVICE static void begin_item(NoPending&) {}
@@ -55,22 +70,41 @@ struct Sm90 : NvidiaCommon<4> {
   WF_DEVICE static void acquire(BarrierSlot slot) {
     isa::barrier_wait(slot.empty, slot.parity ^ 1);
   }
-  WF_DEVICE static void release(BarrierSlot slot) { isa::barrier_arrive(slot.empty); }
+  WF_DEVICE static void release(BarrierSlot slot) {
+    isa::warp_barrier();
+    if (isa::thread() % 32 == 0) isa::barrier_arrive(slot.empty);
+  }
+  /// After sums of weights have been computed. ptxas moves arithmetic behind a later wait for
+  /// wgmma unless a store before the wait depends on it; these sums are never negative.
+  template <int n>
+  WF_DEVICE static void release_after(BarrierSlot slot, const float (&sums)[n]) {
+    bool negative = false;
+    WF_UNROLL
+    for (float sum : sums) negative = negative || sum < 0.f;
+    isa::warp_barrier();
+    if (isa::thread() % 32 == 0 && !negative) isa::barrier_arrive(slot.empty);
+  }
 
   template <class Tile, class Source>
   WF_DEVICE static void load_begin(Tile& tile, NoPending&, BarrierSlot slot, const Source& source,
                                    const Tail& tail, int which, i32 first, i32 count) {
-    fill_stage<loaders, Tile::tensor_maps>(tile, slot, source, tail.map[which], first, count);
+    fill_stage<load_warps>(tile, slot, source, tail, which, (isa::thread() - team_lanes) / 32,
+                           first, count);
   }
   template <class Tile, class Source, class Transform>
   WF_DEVICE static void load_end(Tile&, NoPending&, BarrierSlot slot, const Source&, i32, i32, bool,
                                  Transform&&) {
     isa::barrier_wait(slot.full, slot.parity);
   }
-  template <class Operand, class Address, class Transform>
-  WF_DEVICE static void load_left(Operand& to, NoQueryTile&, DType, i32 rows, i32 dims, int lane,
-                                  Address&& address, Transform&&) {
-    load_left_operand(to, rows, dims, lane, address);
+  template <class Tile, class Address, class Transform>
+  WF_DEVICE static void load_left(SharedSlices<Tile>& to, Tile& tile, DType, i32 rows, i32 dims,
+                                  int, Address&& address, Transform&&) {
+    load_shared_left(to, tile, rows, dims, address, [] { warpgroup_sync(); });
+  }
+  template <DType dtype, class Tile, class Output, class Address>
+  WF_DEVICE static void store_staged(Tile& tile, const Output& output, i32 rows, i32 dims,
+                                     Address&& address) {
+    store_by_tile<dtype>(tile, output, rows, dims, address, [] { warpgroup_sync(); });
   }
 
   template <class Scores, class Operand, class Tile>
@@ -84,14 +118,20 @@ struct Sm90 : NvidiaCommon<4> {
   }
   template <class Output, class Weights, class Tile>
   WF_DEVICE static void add_non_finite(Output& c, const Weights& a, Tile& b, Extent, int) {
+    if (!isa::barrier_any<team_barrier, team_lanes>(has_non_finite<team_lanes>(b))) return;
     take_non_finite(c, a, b, [] {
       isa::fence_async_proxy();
       team_sync();
     });
   }
   template <class Accumulator>
-  WF_DEVICE static void multiply_end(Accumulator&) {
-    isa::wgmma_wait<0>();
+  WF_DEVICE static void multiply_end(Accumulator& c) {
+    wgmma_end<0>(c);
+  }
+  /// The same while the product that began after it goes on.
+  template <class Accumulator>
+  WF_DEVICE static void older_multiply_end(Accumulator& c) {
+    wgmma_end<1>(c);
   }
   template <class Weights, class Scores>
   WF_DEVICE static void to_weights(Weights& weights, const Scores& scores, Extent) {

@@ -1,59 +1,56 @@
-// Filling a stage on sm_90: by the copy engine where the tile's rows lie in one page, by cp.async
-// where they have to be gathered or end early (rows behind the end must be zero: a weight of zero
+// Filling a stage on sm_90: by the copy engine where whole boxes of rows are wanted, by cp.async
+// where rows have to be gathered or end early (rows behind the end must be zero: a weight of zero
 // times a stray NaN is NaN).
 #pragma once
 
 #include "tile/sm80/copy.h"
 #include "tile/sm90/pipeline.h"
 #include "tile/sm90/shared.h"
+#include "tile/tensor_map.h"
 
 WF_NAMESPACE_BEGIN(tile)
 
-/// Opaque 128 bytes: a CUtensorMap over [page][head][slot][column], innermost last, with a box of
-/// {64 columns, tile_kv slots, 1, 1} and 128-byte swizzle.
-struct alignas(64) TensorMap {
-  u64 opaque[16];
-};
-
-struct KvTensorMaps {
-  TensorMap map[2];  // K, V
-};
-
-/// Called by the `fillers` lanes of the loading warp; every lane arrives once on the slot's `full`.
-template <int fillers, bool tensor_maps, class Tile, class Source>
-WF_DEVICE void fill_stage(Tile& tile, BarrierSlot slot, const Source& source, const TensorMap& map,
-                          i32 first, i32 count) {
+/// A whole tile that begins with row `first`, by one warp.
+template <class Tile, class Source>
+WF_DEVICE void copy_boxes(Tile& tile, BarrierSlot slot, const Source& source, const TensorMap& map,
+                          i32 box_rows, i32 first) {
   const int lane = isa::thread() % 32;
-  if constexpr (tensor_maps) {
+  const u32 to = isa::shared_address(tile.bytes);
+  if (lane == 0) isa::barrier_expect(slot.full, sizeof(tile.bytes));
+  isa::warp_barrier();
+  for (int row = lane * box_rows; row < Tile::rows; row += 32 * box_rows) {
     const auto& rows = source.segment[0];
-    const i32 page_size = rows.params->page_size;
-    const bool one_page = count == Tile::rows && first % page_size + count <= page_size;
-    if (one_page) {
-      if (lane == 0) {
-        isa::barrier_expect(slot.full, sizeof(tile.bytes));
-        const i32 page = static_cast<i32>(rows.page_at(rows.place(first)));
-        const u32 base = isa::shared_address(tile.bytes);
-        WF_UNROLL
-        for (int s = 0; s < Tile::slices; ++s) {
-          isa::copy_tensor(base + s * Tile::slice_bytes, &map, slot.full, s * Tile::slice_cols,
-                           first % page_size, source.kv_head, page);
-        }
-      } else {
-        isa::barrier_arrive(slot.full);
-      }
-      return;
+    const auto place = rows.place(first + row);
+    const i32 page = rows.table == nullptr ? 0 : static_cast<i32>(rows.page_at(place));
+    WF_UNROLL
+    for (int s = 0; s < Tile::slices; ++s) {
+      isa::copy_tensor(to + s * Tile::slice_bytes + row * 128, &map, slot.full,
+                       s * Tile::slice_cols, rows.first_row + place.slot, source.kv_head, page);
     }
   }
-  static_assert(fillers == 32);
-  WF_UNROLL
-  for (int row = 0; row < Tile::rows; row += 32) {
-    const i32 looked_up = first + min(row + lane, count - 1);
-    copy_row_group<32>(tile, source, source.segment[0].place(looked_up), row, count);
+}
+
+/// By `warps` warps, of which this is number `warp`; each arrives once on the slot's `full`.
+template <int warps, class Tile, class Source>
+WF_DEVICE void fill_stage(Tile& tile, BarrierSlot slot, const Source& source,
+                          const KvTensorMaps& maps, int which, int warp, i32 first, i32 count) {
+  const int lane = isa::thread() % 32;
+  const auto& rows = source.segment[0];
+  const bool whole_boxes = count == Tile::rows && maps.box_rows > 0 &&
+                           (rows.table == nullptr || first % maps.box_rows == 0);
+  if (whole_boxes) {
+    if (warp == 0) return copy_boxes(tile, slot, source, maps.map[which], maps.box_rows, first);
+  } else {
+    constexpr int each = Tile::rows / warps;
+    const int row = warp * each;
+    const auto place = rows.place(first + min(row + lane % each, count - 1));
+    copy_row_group<each>(tile, source, place, row, count);
+    isa::copy_async_commit();
+    isa::copy_async_wait<0>();
+    isa::fence_async_proxy();
+    isa::warp_barrier();
   }
-  isa::copy_async_commit();
-  isa::copy_async_wait<0>();
-  isa::fence_async_proxy();
-  isa::barrier_arrive(slot.full);
+  if (lane == 0) isa::barrier_arrive(slot.full);
 }
 
 WF_NAMESPACE_END

@@ -1,5 +1,5 @@
-// Matrix products by wgmma: the left operand in registers, the right one in slices of shared
-// memory. They run until `wgmma_wait`.
+// Matrix products by wgmma: one warpgroup for every 64 rows of the left operand; the right operand
+// in slices of shared memory. They run until `wgmma_wait`.
 #pragma once
 
 #include "tile/fragment.h"
@@ -8,16 +8,88 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
+inline constexpr int warpgroup_lanes = 128;
+inline constexpr int warpgroup_rows = 64;  // of the left operand
+
+/// A left operand in shared memory: queries, whose registers the sums need.
+template <class Tile>
+struct SharedSlices {
+  static constexpr DType dtype = Tile::dtype;
+  static constexpr int cols = Tile::cols;
+  u32 base;  // of this warpgroup's rows
+};
+
+/// Rows of q into shared memory, each warpgroup its own; columns behind the last dimension are
+/// zero, rows behind the last one repeat it. `sync` is a barrier of the warpgroup.
+template <class Tile, class Address, class Sync>
+WF_DEVICE void load_shared_left(SharedSlices<Tile>& to, Tile& tile, i32 rows, i32 dims,
+                                Address&& address, Sync&& sync) {
+  constexpr int step = warpgroup_lanes / Tile::chunks;
+  static_assert(is_movable < Tile, step<8 ? step : 8, Tile::chunks>());
+  const int lane = isa::thread() % warpgroup_lanes;
+  const int first = isa::thread() / warpgroup_lanes * warpgroup_rows;
+  const int chunk = lane % Tile::chunks;
+  const bool valid = chunk * Tile::chunk_elements < dims;
+  to.base = isa::shared_address(tile.bytes) + static_cast<u32>(Tile::offset(first, 0));
+  sync();  // the queries before have been read
+  WF_UNROLL
+  for (int row = lane / Tile::chunks; row < warpgroup_rows; row += step) {
+    const char* from = static_cast<const char*>(address(min(first + row, rows - 1)));
+    isa::copy_async_16(to.base + static_cast<u32>(Tile::offset(row, chunk)),
+                       from + (valid ? chunk * 16 : 0), valid);
+  }
+  isa::copy_async_commit();
+  isa::copy_async_wait<0>();
+  isa::fence_async_proxy();
+  sync();
+}
+
+/// A warpgroup's rows of an accumulator, rounded, by way of a tile of shared memory to
+/// `address(row)` for each row below `rows`: whole rows of `dims` elements, sixteen bytes a lane.
+template <DType dtype, class Tile, class Accumulator, class Address, class Sync>
+WF_DEVICE void store_by_tile(Tile& tile, const Accumulator& from, i32 rows, i32 dims,
+                             Address&& address, Sync&& sync) {
+  using L = typename Accumulator::Layout;
+  static_assert(L::rows == Tile::rows && L::cols <= Tile::cols && Tile::chunk_elements == 8);
+  const int thread = isa::thread();
+  sync();  // nobody reads the tile any more
+  WF_UNROLL
+  for (int slot = 0; slot < L::slots; ++slot) {
+    WF_UNROLL
+    for (int j = 0; j < L::per_slot; j += 2) {
+      const int column = L::col(thread, j);
+      u8* to = tile.bytes + Tile::offset(L::row(thread, slot), column / 8) + column % 8 * 2;
+      *reinterpret_cast<u32*>(to) =
+          isa::pack<dtype>(from.e[L::index(slot, j)], from.e[L::index(slot, j + 1)]);
+    }
+  }
+  isa::warp_barrier();  // a warp stores its own sixteen rows
+  constexpr int chunks = L::cols / 8;
+  constexpr int step = 32 / chunks;  // rows that a warp stores together
+  const int chunk = thread % 32 % chunks;
+  WF_UNROLL
+  for (int i = 0; i < 16; i += step) {
+    const int row = thread / 32 * 16 + i + thread % 32 / chunks;
+    if (row >= rows || chunk * 8 >= dims) continue;
+    u32 words[4];
+    isa::load_16(tile.bytes + Tile::offset(row, chunk), words);
+    isa::store_16<false>(address(row) + chunk * 16, words);
+  }
+}
+
 /// c = a b^T; b holds the columns of c as rows, contiguous along the sum.
-template <class Accumulator, class Operand, class Tile>
-WF_DEVICE void wgmma_abt(Accumulator& c, const Operand& a, const Tile& b) {
-  static_assert(Tile::rows == 64 && Operand::dtype == DType::bf16);
-  const u32 base = isa::shared_address(b.bytes);
+template <class Accumulator, class LeftTile, class Tile>
+WF_DEVICE void wgmma_abt(Accumulator& c, const SharedSlices<LeftTile>& a, const Tile& b) {
+  const u64 left = swizzled_descriptor(a.base, 16, 1024);
+  const u64 right = swizzled_descriptor(isa::shared_address(b.bytes), 16, 1024);
+  isa::fence_registers(c.e);
   isa::wgmma_fence();
   WF_UNROLL
-  for (int k = 0; k < Operand::cols / 16; ++k) {
-    const u32 address = base + k / 4 * Tile::slice_bytes + k % 4 * 32;
-    isa::wgmma_64x64x16_bf16<0>(c.e, a.r[k], swizzled_descriptor(address, 16, 1024), k > 0);
+  for (int k = 0; k < LeftTile::cols / 16; ++k) {
+    const int step = k % 4 * 32;
+    isa::wgmma_abt<LeftTile::dtype, Tile::rows>(
+        c.e, moved_descriptor(left, k / 4 * LeftTile::slice_bytes + step),
+        moved_descriptor(right, k / 4 * Tile::slice_bytes + step), k > 0);
   }
   isa::wgmma_commit();
 }
@@ -25,19 +97,28 @@ WF_DEVICE void wgmma_abt(Accumulator& c, const Operand& a, const Tile& b) {
 /// c += a b; b is stored with its columns contiguous.
 template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void wgmma_ab(Accumulator& c, const Operand& a, const Tile& b) {
-  static_assert(Operand::dtype == DType::bf16);
-  const u32 base = isa::shared_address(b.bytes);
+  constexpr int columns = Tile::cols < 128 ? Tile::cols : 128;  // of one instruction
+  constexpr int slices = columns / Tile::slice_cols;
+  const u64 right = swizzled_descriptor(isa::shared_address(b.bytes), Tile::slice_bytes, 1024);
+  isa::fence_registers(c.e);
   isa::wgmma_fence();
   WF_UNROLL
   for (int k = 0; k < Operand::cols / 16; ++k) {
     WF_UNROLL
-    for (int s = 0; s < Tile::slices; ++s) {
-      const u32 address = base + s * Tile::slice_bytes + k * 16 * 128;
-      isa::wgmma_64x64x16_bf16<1>(c.e + s * 32, a.r[k],
-                                  swizzled_descriptor(address, Tile::slice_bytes, 1024), true);
+    for (int n = 0; n < Tile::cols / columns; ++n) {
+      const int step = n * slices * Tile::slice_bytes + k * 16 * 128;
+      isa::wgmma_ab<Operand::dtype, columns>(c.e + n * columns / 2, a.r[k],
+                                             moved_descriptor(right, step), true);
     }
   }
   isa::wgmma_commit();
+}
+
+/// Waits for all but the `younger` products that began last.
+template <int younger, class Accumulator>
+WF_DEVICE void wgmma_end(Accumulator& c) {
+  isa::wgmma_wait<younger>();
+  isa::fence_registers(c.e);
 }
 
 WF_NAMESPACE_END

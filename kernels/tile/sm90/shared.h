@@ -40,4 +40,9 @@ WF_DEVICE u64 swizzled_descriptor(u32 address, u32 leading, u32 stride) {
          static_cast<u64>(stride >> 4) << 32 | swizzle_128;
 }
 
+/// The descriptor of what lies `bytes` behind.
+WF_DEVICE u64 moved_descriptor(u64 descriptor, int bytes) {
+  return descriptor + static_cast<u64>(bytes >> 4);
+}
+
 WF_NAMESPACE_END

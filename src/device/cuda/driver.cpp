@@ -85,6 +85,14 @@ class CudaDriver final : public Driver {
     check(own_.set_function_attribute(function, FunctionAttribute::max_dynamic_shared_bytes, bytes),
           "cuFuncSetAttribute");
   }
+  bool encode(tile::TensorMap& map, const void* data, const TensorShape& shape) const override {
+    using Option = TensorMapOption;
+    constexpr std::uint32_t every_element[TensorShape::rank] = {1, 1, 1, 1};
+    return own_.encode_tensor_map(&map, Option::dtype_bf16, TensorShape::rank,
+                                  const_cast<void*>(data), shape.dims, shape.strides, shape.box,
+                                  every_element, Option::no_interleave, Option::swizzle_128,
+                                  Option::l2_promotion_256, Option::fill_zeros) == Status::success;
+  }
 
  private:
   Functions own_;

@@ -17,6 +17,10 @@ struct Functions {
   int (*fill)(std::uint64_t to, unsigned char value, std::size_t bytes,
               StreamHandle stream) = nullptr;
   int (*set_function_attribute)(FunctionHandle function, int attribute, int value) = nullptr;
+  int (*encode_tensor_map)(tile::TensorMap* map, int dtype, unsigned rank, void* data,
+                           const std::uint64_t* dims, const std::uint64_t* strides,
+                           const std::uint32_t* box, const std::uint32_t* element_strides,
+                           int interleave, int swizzle, int l2_promotion, int fill) = nullptr;
 };
 
 inline constexpr Symbol<DriverFunctions> common_symbols[] = {
@@ -68,6 +72,7 @@ inline constexpr Symbol<Functions> own_symbols[] = {
     symbol<&Functions::copy>("cuMemcpyAsync"),
     symbol<&Functions::fill>("cuMemsetD8Async"),
     symbol<&Functions::set_function_attribute>("cuFuncSetAttribute"),
+    symbol<&Functions::encode_tensor_map>("cuTensorMapEncodeTiled"),
 };
 
 struct Attribute {
@@ -92,6 +97,15 @@ inline constexpr std::uintptr_t extra_end = 0;
 struct JitOption {
   static constexpr int error_log_buffer = 5;
   static constexpr int error_log_bytes = 6;
+};
+
+/// Of cuTensorMapEncodeTiled. Elements of two bytes are copied alike, whatever they mean.
+struct TensorMapOption {
+  static constexpr int dtype_bf16 = 9;
+  static constexpr int no_interleave = 0;
+  static constexpr int swizzle_128 = 3;
+  static constexpr int l2_promotion_256 = 3;
+  static constexpr int fill_zeros = 0;
 };
 
 /// Opens libcuda and initialises it. Throws `Error` (device) if there is none, or if it cannot.

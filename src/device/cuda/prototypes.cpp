@@ -63,6 +63,7 @@ constexpr std::string_view own_prototypes[] = {
     prototype<&Functions::copy, &cuMemcpyAsync>("cuMemcpyAsync"),
     prototype<&Functions::fill, &cuMemsetD8Async>("cuMemsetD8Async"),
     prototype<&Functions::set_function_attribute, &cuFuncSetAttribute>("cuFuncSetAttribute"),
+    prototype<&Functions::encode_tensor_map, &cuTensorMapEncodeTiled>("cuTensorMapEncodeTiled"),
 };
 static_assert(covers(own_prototypes, own_symbols));
 
@@ -83,6 +84,14 @@ static_assert(Attribute::registers_per_multiprocessor ==
               CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
 static_assert(Attribute::shared_bytes_per_block ==
               CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+
+static_assert(sizeof(tile::TensorMap) == sizeof(CUtensorMap) &&
+              alignof(tile::TensorMap) == alignof(CUtensorMap));
+static_assert(TensorMapOption::dtype_bf16 == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+static_assert(TensorMapOption::no_interleave == CU_TENSOR_MAP_INTERLEAVE_NONE);
+static_assert(TensorMapOption::swizzle_128 == CU_TENSOR_MAP_SWIZZLE_128B);
+static_assert(TensorMapOption::l2_promotion_256 == CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+static_assert(TensorMapOption::fill_zeros == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 
 static_assert(JitOption::error_log_buffer == CU_JIT_ERROR_LOG_BUFFER);
 static_assert(JitOption::error_log_bytes == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
