@@ -40,23 +40,31 @@ attention::Config cdna_config(DType operand) {
 
 }  // namespace
 
-std::optional<attention::Config> gpu_attention(generate::Architecture architecture, DType operand,
-                                               int head_dim, std::int64_t packed_rows) {
+std::optional<attention::Config> gpu_attention(generate::Architecture architecture,
+                                               const GpuAttentionProblem& problem,
+                                               std::int64_t packed_rows) {
+  const auto [q, kv, rotates, head_dim] = problem;
   const GpuAttentionLimits limits = gpu_attention_limits(architecture);
   if (head_dim > limits.head_dim) return std::nullopt;
-  const bool takes_operand = operand == DType::bf16 || (operand == DType::f16 && limits.float16);
-  if (!takes_operand) return std::nullopt;
-  if (architecture == generate::Architecture::gfx942) return cdna_config(operand);
+  if (!limits.all_types) {
+    if (q != DType::bf16 || kv != q || rotates) return std::nullopt;
+    return cdna_config(q);
+  }
+  // Each 16-bit type holds every float8 number, but not every number of the other.
+  const bool has_operand = q != DType::f32 && (kv == q || is_float8(kv));
   for (const attention::TilePolicy& few : attention::few_rows_policies) {
-    if (few.head_dim < head_dim) continue;
-    return attention::config_of(operand, few.head_dim, packed_rows <= few.tile_rows);
+    if (!has_operand || rotates || few.head_dim < head_dim) continue;
+    return attention::config_of(q, kv, few.head_dim, packed_rows <= few.tile_rows);
+  }
+  for (const attention::TilePolicy& policy : attention::float_policies) {
+    if (policy.head_dim >= head_dim) return attention::float_config_of(policy.head_dim);
   }
   return std::nullopt;
 }
 
 GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture) {
-  if (architecture == generate::Architecture::gfx942) return {.head_dim = 128, .float16 = false};
-  return {.head_dim = 256, .float16 = true};
+  if (architecture == generate::Architecture::gfx942) return {.head_dim = 128, .all_types = false};
+  return {.head_dim = 512, .all_types = true};
 }
 
 int bundle_heads(const cpu::AttentionKernel& kernel, int num_kv_heads) {

@@ -25,14 +25,23 @@ const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernel
                                              const AttentionProblem& problem,
                                              std::int64_t packed_rows);
 
-/// The same for a GPU: what a kernel for requests of `packed_rows` rows is compiled for, with q and
-/// KV of type `operand`. Nothing: there is none.
-std::optional<attention::Config> gpu_attention(generate::Architecture architecture, DType operand,
-                                               int head_dim, std::int64_t packed_rows);
+/// What of a problem decides the kernel of a GPU.
+struct GpuAttentionProblem {
+  DType q_dtype;
+  DType kv_dtype;
+  bool rotates;  // RoPE inside of attention
+  int head_dim;  // the larger one
+};
+
+/// The same for a GPU: what a kernel for requests of `packed_rows` rows is compiled for. Nothing:
+/// there is none.
+std::optional<attention::Config> gpu_attention(generate::Architecture architecture,
+                                               const GpuAttentionProblem& problem,
+                                               std::int64_t packed_rows);
 /// What `gpu_attention` has kernels for.
 struct GpuAttentionLimits {
-  int head_dim;  // the largest
-  bool float16;  // besides bfloat16
+  int head_dim;    // the largest
+  bool all_types;  // of q and KV, mixed too, and RoPE; else bfloat16 alone
 };
 GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture);
 

@@ -18,6 +18,8 @@ struct Sm90 : NvidiaCommon<4> {
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, NvidiaAccumulatorLayout<rows, cols>>;
+  template <auto config>
+  using Output = Accumulator<config.tile_rows, config.head_dim_vo>;
   template <DType dtype, int rows, int cols>
   using LeftOperand = NvidiaLeftOperand<dtype, rows, cols>;
   template <DType dtype, int rows, int cols>
