@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "generate/cache.h"
+#include "generate/spec.h"
 
 namespace wavefire::generate {
 
@@ -35,6 +36,10 @@ class Bundle {
 /// The one of this library: kernels.bundle in its folder. Kernels of other headers than the
 /// library's have other ids, so an old file is never used.
 const Bundle& built_in();
+
+/// Throws `Error` (compile) if a compiled kernel keeps anything in local memory: those that are
+/// built in must not, since it would pass by the tests.
+void require_registers_only(const KernelSpec& spec, std::string_view object);
 
 /// Writes a bundle of entries with their ids.
 void write_bundle(const std::filesystem::path& path, const std::map<std::string, Entry>& entries);

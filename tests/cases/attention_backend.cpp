@@ -42,9 +42,7 @@ DType LibraryAttention::operand(const AttentionCase& c) const {
   return bf16 ? DType::bf16 : DType::f32;
 }
 
-bool LibraryAttention::rounds_after_the_sum() const {
-  return test_gpu() != nullptr && is_amd();
-}
+bool LibraryAttention::rounds_after_the_sum() const { return test_gpu() != nullptr && is_amd(); }
 
 void LibraryAttention::run(AttentionData& data) {
   const AttentionCase& c = data.attention_case();

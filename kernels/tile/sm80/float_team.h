@@ -96,9 +96,10 @@ struct FloatWeights {
 template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void multiply_float_abt(Accumulator& c, const Operand& a, const Tile& b, int dims) {
   using L = typename Accumulator::Layout;
-  const int lane = isa::thread();
+  const int lane = isa::thread_anew();
   WF_UNROLL
   for (float& x : c.e) x = 0.f;
+  WF_NO_UNROLL
   for (int d = 0; d < dims; d += 4) {
     Floats<4> left[L::slots];
     WF_UNROLL
@@ -122,7 +123,7 @@ WF_DEVICE void multiply_float_abt(Accumulator& c, const Operand& a, const Tile& 
 template <class Accumulator, class Scores, class Weights, class Tile>
 WF_DEVICE void multiply_float_ab(Accumulator& c, const Weights& a, const Tile& b) {
   using L = typename Accumulator::Layout;
-  const int lane = isa::thread();
+  const int lane = isa::thread_anew();
   WF_UNROLL
   for (int key = 0; key < Tile::rows; ++key) {
     const int holder = lane / 4 * 4 + key % 8 / 2;

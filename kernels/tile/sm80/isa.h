@@ -203,13 +203,23 @@ WF_DEVICE u32 permute(u32 a) {
 template <DType dtype>
 WF_DEVICE u32 widen_to_f16(u32 bytes) {
   if constexpr (dtype == DType::e5m2) return permute<0x1404>(bytes);  // the upper half of float16
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
   if constexpr (dtype == DType::e4m3fn) {
     u32 r;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"(static_cast<u16>(bytes)));
+#else
+    // Exponents differ by 8: numbers, subnormal ones too, by a factor. NaN becomes 480 by that.
+    const u32 halves = permute<0x4140>(bytes);
+    const u32 magnitude = halves & 0x007f007fu;
+    const u32 is_nan = (magnitude + 0x00010001u) & 0x00800080u;
+    constexpr u32 two_to_8 = 0x5c005c00u;
+    asm("mul.rn.f16x2 %0, %1, %2;"
+        : "=r"(r)
+        : "r"(magnitude << 7 | (halves & 0x00800080u) << 8), "r"(two_to_8));
+    r |= is_nan * 0xf8u;
+#endif
     return r;
   }
-#endif
   const i32 low = static_cast<i32>(bytes & 0xff), high = static_cast<i32>(bytes >> 8 & 0xff);
   return pack<DType::f16>(decode_float8<float, dtype>(low), decode_float8<float, dtype>(high));
 }

@@ -106,7 +106,7 @@ WF_DEVICE void mma_abt(Accumulator& c, const Operand& a, const Tile& b) {
     for (int k = 0; k < steps; ++k) add_columns(k);
   } else {
     WF_NO_UNROLL  // wide: what is loaded ahead would take registers
-    for (int k = 0; k < steps; ++k) add_columns(k);
+        for (int k = 0; k < steps; ++k) add_columns(k);
   }
 }
 
