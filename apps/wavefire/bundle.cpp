@@ -25,6 +25,7 @@ int bundle(Arguments arguments) {
     for (std::size_t i = next++; i < specs.size(); i = next++) {
       try {
         const auto kernel = generate::provide(specs[i]);
+        generate::require_registers_only(specs[i], kernel->object);
         const std::lock_guard lock(mutex);
         entries[generate::kernel_id(specs[i])] = {text_of(specs[i]), "bundle", kernel->object};
       } catch (...) {

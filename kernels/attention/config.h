@@ -9,7 +9,8 @@ WF_NAMESPACE_BEGIN(attention)
 
 struct Config {
   DType operand = DType::f32;  // of the matrix operands: q, k, p, v
-  int element_bytes = 0;       // of q, k and v; 0: read from the parameters
+  DType stored = DType::f32;   // a float8 type: K and V are widened from it; f32: as `operand` says
+  int element_bytes = 0;       // of k and v; 0: read from the parameters
   int tile_rows = 64;          // packed query rows an item covers at most
   int tile_kv = 64;            // KV rows a step covers
   int head_dim_qk = 128;       // capacities; a problem may have less
@@ -26,6 +27,10 @@ struct Config {
   bool rope = true;
   bool head_scales = true;
   bool tensor_maps = false;  // K and V pages arrive by the copy engine's tensor maps
+
+  /// Of p and v. Every float8 value is a float16, and weights are at most 1.
+  constexpr DType weight_operand() const { return is_float8(stored) ? DType::f16 : operand; }
+  constexpr DType kv_dtype() const { return is_float8(stored) ? stored : operand; }
 
   bool operator==(const Config&) const = default;
 };

@@ -46,11 +46,11 @@ class Steps {
   using Traits = tile::ElementTraits<Element>;
   using Wave = typename Arch::Wave;
   using Scores = typename Arch::template Accumulator<config.tile_rows, config.tile_kv>;
-  using Output = typename Arch::template Accumulator<config.tile_rows, config.head_dim_vo>;
+  using Output = typename Arch::template Output<config>;
   using Query =
       typename Arch::template LeftOperand<config.operand, config.tile_rows, config.head_dim_qk>;
-  using Weights =
-      typename Arch::template WeightOperand<config.operand, config.tile_rows, config.tile_kv>;
+  using Weights = typename Arch::template WeightOperand<config.weight_operand(), config.tile_rows,
+                                                        config.tile_kv>;
   using KTile = typename Arch::template KTile<config>;
   using VTile = typename Arch::template VTile<config>;
   using KSource = KvSource<config.k_segments>;

@@ -59,7 +59,7 @@ WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
   });
   tile::map(output_, output_extent(), [](Element, int) { return Traits::splat(0.f); });
 
-  const i64 bytes = bytes_of(p_.q_dtype);
+  const i64 bytes = size_of(p_.q_dtype);
   const char* q = static_cast<const char*>(p_.q) + request.q_begin * p_.q_stride_token * bytes;
   Arch::load_left(
       query_, shared_.query, p_.q_dtype, rows_, p_.head_dim_qk, lane_,
@@ -204,7 +204,7 @@ WF_DEVICE void Steps<Arch, config>::weigh(i32 i) {
 template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::round_weights(tile::Extent extent) {
   tile::map(scores_, extent,
-            [](Element x, int) { return Arch::template round_weight<config.operand>(x); });
+            [](Element x, int) { return Arch::template round_weight<config.weight_operand()>(x); });
   tile::for_slots<typename Scores::Layout>(extent, [&](int slot) {
     weight_sum_.e[slot] = tile::fma(weight_sum_.e[slot], Traits::splat(alpha_.e[slot]),
                                     tile::row_partial_sum(scores_, slot, extent));

@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "device/library.h"
 #include "generate/files.h"
+#include "generate/resources.h"
 
 namespace wavefire::generate {
 namespace {
@@ -58,6 +59,14 @@ std::vector<std::string> Bundle::ids() const {
 const Bundle& built_in() {
   static const Bundle bundle(device::own_folder() + "kernels.bundle");
   return bundle;
+}
+
+void require_registers_only(const KernelSpec& spec, std::string_view object) {
+  const std::optional<Resources> resources = resources_of(object);
+  if (!resources || resources->local_bytes == 0) return;
+  throw Error(ErrorKind::compile,
+              core::join("generate: ", name_of(spec), " keeps ", resources->local_bytes,
+                         " bytes a thread in local memory; built-in kernels keep none"));
 }
 
 void write_bundle(const std::filesystem::path& path, const std::map<std::string, Entry>& entries) {

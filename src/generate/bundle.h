@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "generate/cache.h"
+#include "generate/spec.h"
 
 namespace wavefire::generate {
 
@@ -41,6 +42,10 @@ const Bundle& built_in();
 /// of them, one that names an architecture for that one; sm90a goes with sm90. '#' begins a comment.
 std::vector<KernelSpec> specs_of_list(const std::string& list,
                                       std::span<const std::string_view> architectures);
+
+/// Throws `Error` (compile) if a compiled kernel keeps anything in local memory: those that are
+/// built in must not, since it would pass by the tests.
+void require_registers_only(const KernelSpec& spec, std::string_view object);
 
 /// Writes a bundle of entries with their ids.
 void write_bundle(const std::filesystem::path& path, const std::map<std::string, Entry>& entries);

@@ -14,10 +14,11 @@ concept Is = std::same_as<std::remove_const_t<T>, Wanted>;
 // Structured bindings: a field that is missing here does not compile.
 template <Is<attention::Config> C, class Visit>
 void visit_fields(C& config, Visit&& visit) {
-  auto& [operand, element_bytes, tile_rows, tile_kv, head_dim_qk, head_dim_vo, stages, bundle,
-         k_segments, few_rows, window, custom_mask, soft_cap, alibi, rope, head_scales,
+  auto& [operand, stored, element_bytes, tile_rows, tile_kv, head_dim_qk, head_dim_vo, stages,
+         bundle, k_segments, few_rows, window, custom_mask, soft_cap, alibi, rope, head_scales,
          tensor_maps] = config;
   visit("operand", operand);
+  visit("stored", stored);
   visit("element_bytes", element_bytes);
   visit("tile_rows", tile_rows);
   visit("tile_kv", tile_kv);

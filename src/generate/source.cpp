@@ -16,6 +16,10 @@ std::string cpp_text(DType value) {
     case DType::f32: return "DType::f32";
     case DType::f16: return "DType::f16";
     case DType::bf16: return "DType::bf16";
+    case DType::e4m3fn: return "DType::e4m3fn";
+    case DType::e5m2: return "DType::e5m2";
+    case DType::e4m3fnuz: return "DType::e4m3fnuz";
+    case DType::e5m2fnuz: return "DType::e5m2fnuz";
     default: break;
   }
   core::fail_unsupported("generate", core::join("kernels of ", name_of(value)));

@@ -194,8 +194,16 @@ void check_output_dtype(std::string_view field, DType dtype) {
 
 void check_config(const KernelSpec& spec, const attention::Config& c) {
   const bool cpu = spec.architecture <= Architecture::avx512;
-  core::require(c.operand == DType::bf16 || c.operand == (cpu ? DType::f32 : DType::f16), operation,
-                "operand", name_of(c.operand), cpu ? "float32, bfloat16" : "float16, bfloat16");
+  const bool cuda = target_of(spec.architecture).platform == Platform::cuda;
+  const bool takes_operand = c.operand == DType::bf16 || (!cpu && c.operand == DType::f16) ||
+                             ((cpu || cuda) && c.operand == DType::f32);
+  core::require(takes_operand, operation, "operand", name_of(c.operand),
+                cpu    ? "float32, bfloat16"
+                : cuda ? "float32, float16, bfloat16"
+                       : "float16, bfloat16");
+  const bool widens = cuda && c.operand != DType::f32 && is_float8(c.stored);
+  core::require(c.stored == DType::f32 || widens, operation, "stored", name_of(c.stored),
+                "a float8 type, with operands of 16 bits on NVIDIA GPUs");
   core::require(c.operand == DType::f32 || !cpu || spec.architecture == Architecture::avx512,
                 operation, "operand", name_of(c.operand),
                 "float32 (bfloat16 products are avx512's)");

@@ -33,7 +33,7 @@ constexpr Target nvidia(Architecture architecture, const char* compiler_name) {
           .platform = Platform::cuda,
           .name = "sm80",
           .header = "tile/sm80/arch.h",
-          .type = "tile::Sm80Team<config.tile_rows / 16>",
+          .type = "tile::Sm80For<config>",
           .schedule = "schedule::InOrder",
           .schedule_header = "schedule/in_order.h",
           .rows_header = "tile/sm80/rows.h",

@@ -204,7 +204,7 @@ GraphLimits Plan::limits() const {
 
 /// Arrays of a plan on a GPU: these of each part, then those of the whole.
 enum PartArray : unsigned char { requests, items, worker_begin, joins, arrivals, part_arrays };
-enum BatchArray : unsigned char { slopes, mask, page_table };
+enum BatchArray : unsigned char { slopes, frequencies, mask, page_table };
 std::size_t array_of(std::size_t part, PartArray which) { return part * part_arrays + which; }
 std::size_t array_of(std::size_t part_count, BatchArray which) {
   return part_count * part_arrays + which;
@@ -240,6 +240,7 @@ void Plan::upload(ops::AttentionMemory& memory, const GraphLimits& limits) const
     rows += partial_rows_of(parts[i], limits, i);
   }
   arrays.push_back(plan_array(alibi));
+  arrays.push_back(plan_array(rope_frequency));
   arrays.push_back(plan_array(batch.mask));
   arrays.push_back(plan_array(batch.page_table, static_cast<std::size_t>(options.graph_pages)));
   memory.reserve_workspace(
@@ -329,6 +330,9 @@ void run_on_gpu(const Plan& plan, const ops::AttentionMemory& memory, const Grap
     workspace += rows * sizeof(float);
     if (p.alibi_slopes == nullptr && !plan.alibi.empty()) {
       p.alibi_slopes = memory.array<float>(array_of(count, slopes));
+    }
+    if (!plan.rope_frequency.empty()) {
+      p.rope_frequency = memory.array<float>(array_of(count, frequencies));
     }
     if (!plan.batch.mask.empty()) p.custom_mask = memory.array<u8>(array_of(count, mask));
     if (plan.batch.paged) {

@@ -44,20 +44,17 @@ AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o, bool c
                            std::int64_t packed_rows) {
   const auto architecture = generate::architecture_of_gpu(place.gpu->properties().architecture);
   const tune::GpuAttentionLimits limits = tune::gpu_attention_limits(architecture);
-  const bool takes_dtype = o.q_dtype == DType::bf16 || (o.q_dtype == DType::f16 && limits.float16);
-  if (!takes_dtype) {
-    fail_option(place, "q_dtype", name_of(o.q_dtype),
-                limits.float16 ? "float16 and bfloat16" : "bfloat16");
-  }
-  if (o.kv_dtype != o.q_dtype) {
-    fail_option(place, "kv_dtype", name_of(o.kv_dtype), "that of q");
-  }
-  if (o.position_mode == PositionMode::rope_llama) {
-    fail_option(place, "position_mode", "RoPE", "rotated queries and keys (apply_rope)");
+  const bool rotates = o.position_mode == PositionMode::rope_llama;
+  if (!limits.all_types) {
+    if (o.q_dtype != DType::bf16) fail_option(place, "q_dtype", name_of(o.q_dtype), "bfloat16");
+    if (o.kv_dtype != o.q_dtype) fail_option(place, "kv_dtype", name_of(o.kv_dtype), "that of q");
+    if (rotates) {
+      fail_option(place, "position_mode", "RoPE", "rotated queries and keys (apply_rope)");
+    }
   }
   const int head_dim = std::max(o.head_dim_qk, o.head_dim_vo);
-  const std::optional<tune::GpuAttention> chosen =
-      tune::gpu_attention(architecture, {o.q_dtype, head_dim, custom_mask}, packed_rows);
+  const std::optional<tune::GpuAttention> chosen = tune::gpu_attention(
+      architecture, {o.q_dtype, o.kv_dtype, rotates, head_dim, custom_mask}, packed_rows);
   if (!chosen) {
     fail_option(place, "head_dim", std::to_string(head_dim), core::join("up to ", limits.head_dim));
   }

@@ -182,8 +182,11 @@ void require_gpu_tensors(const Place& place, const attention::Params& p) {
     core::fail_unsupported(operation, core::join("'k_tail' is given; kernels of ", place.gpu->id(),
                                                  " take keys in one tensor"));
   }
-  const auto require_aligned = [&](const char* argument, const void* data, std::int64_t strides) {
-    constexpr std::int64_t bytes = 16, elements = bytes / 2;
+  // Rows go by chunks of eight elements, at most sixteen bytes.
+  const auto require_aligned = [&](const char* argument, const void* data, DType dtype,
+                                   std::int64_t strides) {
+    const std::int64_t elements = 8;
+    const std::int64_t bytes = std::min<std::int64_t>(elements * size_of(dtype), 16);
     core::require(reinterpret_cast<std::uintptr_t>(data) % bytes == 0 && strides % elements == 0,
                   operation, argument, "not aligned",
                   core::join("rows that begin at multiples of ", bytes, " bytes"));
@@ -191,9 +194,9 @@ void require_gpu_tensors(const Place& place, const attention::Params& p) {
   const auto strides = [](const attention::KvTensor& t) {
     return t.stride_page | t.stride_token | t.stride_head;
   };
-  require_aligned("q", p.q, p.q_stride_token | p.q_stride_head);
-  require_aligned("k", p.k[0].data, strides(p.k[0]));
-  require_aligned("v", p.v.data, strides(p.v));
+  require_aligned("q", p.q, p.q_dtype, p.q_stride_token | p.q_stride_head);
+  require_aligned("k", p.k[0].data, p.kv_dtype, strides(p.k[0]));
+  require_aligned("v", p.v.data, p.kv_dtype, strides(p.v));
 }
 
 }  // namespace wavefire::ops

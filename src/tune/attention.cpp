@@ -45,27 +45,33 @@ std::optional<GpuAttention> gpu_attention(generate::Architecture architecture,
                                           const GpuAttentionProblem& problem,
                                           std::int64_t packed_rows) {
   using generate::Architecture;
-  const DType operand = problem.operand;
+  const auto [q, kv, rotates, head_dim, custom_mask] = problem;
   const GpuAttentionLimits limits = gpu_attention_limits(architecture);
-  if (problem.head_dim > limits.head_dim) return std::nullopt;
-  const bool takes_operand = operand == DType::bf16 || (operand == DType::f16 && limits.float16);
-  if (!takes_operand) return std::nullopt;
-  if (architecture == Architecture::gfx942) return GpuAttention{architecture, cdna_config(operand)};
+  if (head_dim > limits.head_dim) return std::nullopt;
+  if (!limits.all_types) {
+    if (q != DType::bf16 || kv != q || rotates) return std::nullopt;
+    return GpuAttention{architecture, cdna_config(q)};
+  }
+  // Each 16-bit type holds every float8 number, but not every number of the other.
+  const bool has_operand = q != DType::f32 && (kv == q || is_float8(kv));
   for (const attention::TilePolicy& few : attention::few_rows_policies) {
-    if (few.head_dim < problem.head_dim) continue;
+    if (!has_operand || rotates || few.head_dim < head_dim) continue;
     const bool few_rows = packed_rows <= few.tile_rows;
-    if (architecture == Architecture::sm90 && !few_rows && !problem.custom_mask) {
-      return GpuAttention{Architecture::sm90a,
-                          attention::warpgroups_config_of(operand, few.head_dim)};
+    if (architecture == Architecture::sm90 && !few_rows && kv == q && !custom_mask) {
+      return GpuAttention{Architecture::sm90a, attention::warpgroups_config_of(q, few.head_dim)};
     }
-    return GpuAttention{architecture, attention::config_of(operand, few.head_dim, few_rows)};
+    return GpuAttention{architecture, attention::config_of(q, kv, few.head_dim, few_rows)};
+  }
+  for (const attention::TilePolicy& policy : attention::float_policies) {
+    if (policy.head_dim < head_dim) continue;
+    return GpuAttention{architecture, attention::float_config_of(policy.head_dim)};
   }
   return std::nullopt;
 }
 
 GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture) {
-  if (architecture == generate::Architecture::gfx942) return {.head_dim = 128, .float16 = false};
-  return {.head_dim = 256, .float16 = true};
+  if (architecture == generate::Architecture::gfx942) return {.head_dim = 128, .all_types = false};
+  return {.head_dim = 512, .all_types = true};
 }
 
 int bundle_heads(const cpu::AttentionKernel& kernel, int num_kv_heads) {

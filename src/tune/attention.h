@@ -27,8 +27,10 @@ const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernel
 
 /// What of a problem decides the kernel on a GPU, besides the rows of a request.
 struct GpuAttentionProblem {
-  DType operand;  // of q and KV
-  int head_dim;
+  DType q_dtype;
+  DType kv_dtype;
+  bool rotates;  // RoPE inside of attention
+  int head_dim;  // the larger one
   bool custom_mask = false;
 };
 struct GpuAttention {
@@ -40,10 +42,11 @@ struct GpuAttention {
 std::optional<GpuAttention> gpu_attention(generate::Architecture architecture,
                                           const GpuAttentionProblem& problem,
                                           std::int64_t packed_rows);
+
 /// What `gpu_attention` has kernels for.
 struct GpuAttentionLimits {
-  int head_dim;  // the largest
-  bool float16;  // besides bfloat16
+  int head_dim;    // the largest
+  bool all_types;  // of q and KV, mixed too, and RoPE; else bfloat16 alone
 };
 GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture);
 

@@ -5,38 +5,44 @@
 #include "device/cpu/levels.h"
 
 namespace wavefire::cases {
+namespace {
+
+bool is_amd() { return test_gpu()->properties().architecture.starts_with("gfx"); }
+
+}  // namespace
 
 std::string LibraryAttention::name() const {
   if (test_gpu() != nullptr) return test_gpu()->id();
   return std::string("cpu ") + cpu::name_of(cpu::active_level());
 }
 
-/// Kernels of GPUs take 16-bit types, the same of q and KV, keys in one tensor, and do not rotate.
+/// Kernels of GPUs take keys in one tensor; those of AMD bfloat16, heads up to 128, and do not
+/// rotate.
 AttentionCase LibraryAttention::nearest(const AttentionCase& c) const {
   if (test_gpu() == nullptr) return c;
   AttentionCase nearest = c;
-  const bool is_amd = test_gpu()->properties().architecture == "gfx942";
-  if (c.q == DType::f32) nearest.q = c.number % 2 == 0 ? DType::f16 : DType::bf16;
-  if (is_amd) nearest.q = DType::bf16;
-  nearest.kv = nearest.q;
   nearest.key_form = c.values_are_keys() ? KeyForm::values_are_keys : KeyForm::plain;
+  if (!is_amd()) return nearest;
+  nearest.q = nearest.kv = DType::bf16;
   const bool rotates = c.positions == Positions::rope || c.positions == Positions::rope_smoothed;
   if (rotates) nearest.positions = Positions::none;
-  const int most = is_amd ? 128 : 256;
-  nearest.head_dim_qk = std::min(c.head_dim_qk, most);
-  nearest.head_dim_vo = std::min(c.head_dim_vo, most);
+  nearest.head_dim_qk = std::min(c.head_dim_qk, 128);
+  nearest.head_dim_vo = std::min(c.head_dim_vo, 128);
   return nearest;
 }
 
 DType LibraryAttention::operand(const AttentionCase& c) const {
-  if (test_gpu() != nullptr) return c.q;
+  if (test_gpu() != nullptr) {
+    const bool rotates = c.positions == Positions::rope || c.positions == Positions::rope_smoothed;
+    const bool in_float = std::max(c.head_dim_qk, c.head_dim_vo) > 256 || rotates ||
+                          (c.kv != c.q && !is_float8(c.kv));
+    return in_float ? DType::f32 : c.q;
+  }
   const bool bf16 = c.q == DType::bf16 && c.kv == DType::bf16 && cpu::has_bf16_products();
   return bf16 ? DType::bf16 : DType::f32;
 }
 
-bool LibraryAttention::rounds_after_the_sum() const {
-  return test_gpu() != nullptr && test_gpu()->properties().architecture == "gfx942";
-}
+bool LibraryAttention::rounds_after_the_sum() const { return test_gpu() != nullptr && is_amd(); }
 
 void LibraryAttention::run(AttentionData& data) {
   const AttentionCase& c = data.attention_case();

@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "attention/sm80/policy.h"
 #include "generate/files.h"
 #include "generate/generate.h"
 #include "generate/resources.h"
@@ -71,12 +72,14 @@ TEST(Bundle, TheCommonListHasWhatDevicesAskFor) {
     for (DType out : dtypes) ask(MergeConfig{dtype, out, tune::head_rows()});
     for (int head_dim : {8, 64, 72, 128, 136, 256}) {
       for (std::int64_t rows : {1, 16, 17, 1000}) {
-        for (bool mask : {false, true}) {
-          const auto chosen =
-              tune::gpu_attention(Architecture::sm90, {dtype, head_dim, mask}, rows);
-          EXPECT_EQ(chosen.has_value(), dtype != DType::f32);
-          if (chosen) asked.insert(name_of(KernelSpec{chosen->architecture, chosen->config}));
-        }
+        const auto chosen = [&](DType kv, bool mask) {
+          const auto kernel = tune::gpu_attention(
+              Architecture::sm90, {dtype, kv, /*rotates=*/false, head_dim, mask}, rows);
+          ASSERT_TRUE(kernel.has_value());
+          asked.insert(name_of(KernelSpec{kernel->architecture, kernel->config}));
+        };
+        for (bool mask : {false, true}) chosen(dtype, mask);
+        if (dtype != DType::f32 && head_dim <= 128 && rows <= 16) chosen(DType::e4m3fn, false);
       }
     }
   }
@@ -128,6 +131,30 @@ TEST(Targets, ObjectsSayTheirLaunch) {
     EXPECT_FALSE(launch_info_of(kernel->object, "other").has_value());
   }
   EXPECT_FALSE(launch_info_of("no object", "norm").has_value());
+}
+
+TEST(Bundle, RefusesKernelsThatSpill) {
+  const TestCache cache;
+  const auto compiled = [](const KernelSpec& spec) -> std::string {
+    try {
+      return provide(spec)->object;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("no compiler"), std::string::npos) << error.what();
+      return {};
+    }
+  };
+  const KernelSpec small{Architecture::sm90, ActivationConfig{.rows = {32, 8, 0}}};
+  const KernelSpec wide{Architecture::sm90, attention::float_config_of(512)};
+  const std::string fits = compiled(small), spills = compiled(wide);
+  if (spills.empty()) GTEST_SKIP() << "no CUDA compiler";
+  EXPECT_NO_THROW(require_registers_only(small, fits));
+  try {
+    require_registers_only(wide, spills);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("local memory"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("head_dim_qk=512"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace wavefire::attention {
 
-constexpr Config config = config_of(DType::bf16, 128, false);
-using Kernel = Entry<tile::Sm80Team<config.tile_rows / 16>, schedule::InOrder, config>;
+constexpr Config config = config_of(DType::bf16, DType::bf16, 128, false);
+using Kernel = Entry<tile::Sm80For<config>, schedule::InOrder, config>;
 
 extern "C" WF_GLOBAL void __launch_bounds__(Kernel::threads, 1)
     attention_sm80(const __grid_constant__ Kernel::Launch params) {

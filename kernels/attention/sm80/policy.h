@@ -21,12 +21,34 @@ inline constexpr TilePolicy few_rows_policies[] = {
 inline constexpr TilePolicy many_rows_policies[] = {
     {64, 64, 64, 2}, {128, 64, 64, 2}, {256, 64, 32, 2}};
 
-/// The configuration for a head dim that has a policy.
-constexpr Config config_of(DType operand, int head_dim, bool few_rows) {
+/// In float32, whatever the tensors hold: a warp without matrix units takes all rows, and K and V
+/// as they are loaded.
+inline constexpr TilePolicy float_policies[] = {
+    {128, 16, 16, 1}, {256, 16, 16, 1}, {512, 16, 8, 1}};
+
+constexpr Config float_config_of(int head_dim) {
+  for (const TilePolicy& p : float_policies) {
+    if (p.head_dim != head_dim) continue;
+    return {.operand = DType::f32,
+            .tile_rows = p.tile_rows,
+            .tile_kv = p.tile_kv,
+            .head_dim_qk = head_dim,
+            .head_dim_vo = head_dim,
+            .stages = p.stages,
+            .k_segments = 1,
+            .few_rows = true};
+  }
+  return {};
+}
+
+/// The configuration for a head dim that has a policy, with matrix operands of 16 bits. `stored` is
+/// a float8 type, or `operand`.
+constexpr Config config_of(DType operand, DType stored, int head_dim, bool few_rows) {
   for (const TilePolicy& p : few_rows ? few_rows_policies : many_rows_policies) {
     if (p.head_dim != head_dim) continue;
     return {.operand = operand,
-            .element_bytes = size_of(operand),
+            .stored = stored == operand ? Config{}.stored : stored,
+            .element_bytes = size_of(stored),
             .tile_rows = p.tile_rows,
             .tile_kv = p.tile_kv,
             .head_dim_qk = head_dim,
@@ -37,13 +59,6 @@ constexpr Config config_of(DType operand, int head_dim, bool few_rows) {
             .rope = false};
   }
   return {};
-}
-
-/// Dynamic shared memory of a block: tiles of K and V, and of queries too wide for registers.
-constexpr int shared_bytes(const Config& c) {
-  const int kv = c.stages * c.tile_kv * (c.head_dim_qk + c.head_dim_vo);
-  const int queries = c.head_dim_qk > 128 ? c.tile_rows * c.head_dim_qk : 0;
-  return (kv + queries) * size_of(c.operand);
 }
 
 WF_NAMESPACE_END

@@ -21,6 +21,8 @@ struct Cpu {
 
   template <int rows, int cols>
   using Accumulator = Fragment<Vec, RowMajorLayout<rows, cols>>;
+  template <auto config>
+  using Output = Accumulator<config.tile_rows, config.head_dim_vo>;
 
   template <DType, int rows_, int cols_>
   struct alignas(64) LeftOperand {

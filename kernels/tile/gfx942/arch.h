@@ -14,6 +14,8 @@ struct Gfx942 : CdnaCommon {
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, CdnaAccumulatorLayout<rows, cols>>;
+  template <auto config>
+  using Output = Accumulator<config.tile_rows, config.head_dim_vo>;
   template <DType dtype, int rows, int cols>
   using LeftOperand = CdnaLeftOperand<dtype, rows, cols>;
   template <DType dtype, int rows, int cols>

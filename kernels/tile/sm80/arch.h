@@ -3,10 +3,11 @@
 #pragma once
 
 #include "tile/sm80/copy.h"
-#include "tile/sm80/finite.h"
+#include "tile/sm80/float_team.h"
 #include "tile/sm80/grid.h"
 #include "tile/sm80/limits.h"
 #include "tile/sm80/mma.h"
+#include "tile/sm80/non_finite.h"
 #include "tile/sm80/pipeline.h"
 
 WF_NAMESPACE_BEGIN(tile)
@@ -21,19 +22,27 @@ struct Sm80Team : NvidiaCommon<warps> {
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, NvidiaAccumulatorLayout<rows, cols>>;
-  /// Wide queries stay in shared memory: the output needs the registers.
-  template <DType dtype, int rows, int cols, bool wide = (cols > 128)>
+  template <auto config>
+  using Output =
+      Fragment<float, Choose<is_float8(config.stored),
+                             NvidiaFloat8AccumulatorLayout<config.tile_rows, config.head_dim_vo>,
+                             NvidiaAccumulatorLayout<config.tile_rows, config.head_dim_vo>>>;
+  /// Wide queries stay in shared memory: the output needs the registers, and with many rows the
+  /// scores do.
+  template <DType dtype, int rows, int cols, bool wide = (cols > (warps > 1 ? 64 : 128))>
   using LeftOperand = Choose<wide, SharedLeftOperand<SwizzledTile<dtype, rows, cols>>,
                              NvidiaLeftOperand<dtype, rows, cols>>;
   template <DType dtype, int rows, int cols>
   using WeightOperand = NvidiaLeftOperand<dtype, rows, cols>;
   template <auto config>
-  using KTile = SwizzledTile<config.operand, config.tile_kv, config.head_dim_qk>;
+  using KTile = SwizzledTile<config.kv_dtype(), config.tile_kv, config.head_dim_qk>;
   template <auto config>
-  using VTile = SwizzledTile<config.operand, config.tile_kv, config.head_dim_vo>;
+  using VTile = SwizzledTile<config.kv_dtype(), config.tile_kv, config.head_dim_vo>;
   template <auto config>
-  using QueryTile =
-      typename LeftOperand<config.operand, config.tile_rows, config.head_dim_qk>::Storage;
+  struct QueryTile {
+    using Columns = Choose<is_float8(config.stored), NvidiaFloat8LeftLayout, NvidiaLeftLayout>;
+    typename LeftOperand<config.operand, config.tile_rows, config.head_dim_qk>::Storage storage;
+  };
   template <int stages>
   using Barriers = NoBarriers<stages>;
   template <class, class, class Place>
@@ -68,11 +77,11 @@ struct Sm80Team : NvidiaCommon<warps> {
     isa::copy_async_wait<GroupSlot<stages>::younger>();
     team_sync();
   }
-  template <class Operand, class Address, class Transform>
-  WF_DEVICE static void load_left(Operand& to, typename Operand::Storage& storage, DType, i32 rows,
-                                  i32 dims, int lane, Address&& address, Transform&&) {
-    to.bind(storage);
-    load_left_operand(to, rows, dims, lane, address);
+  template <class Operand, class QueryTile, class Address, class Transform>
+  WF_DEVICE static void load_left(Operand& to, QueryTile& tile, DType, i32 rows, i32 dims, int lane,
+                                  Address&& address, Transform&&) {
+    to.bind(tile.storage);
+    load_left_operand<typename QueryTile::Columns>(to, rows, dims, lane, address);
   }
 
   template <class Scores, class Operand, class Tile>
@@ -86,7 +95,7 @@ struct Sm80Team : NvidiaCommon<warps> {
   }
   template <class Output, class Weights, class Tile>
   WF_DEVICE static void add_non_finite(Output& c, const Weights& a, Tile& b, Extent, int) {
-    take_non_finite(c, a, b, [] { team_sync(); });
+    extract_non_finite(c, a, b, [] { team_sync(); });
   }
   template <class Accumulator>
   WF_DEVICE static void multiply_end(Accumulator&) {}
@@ -97,5 +106,9 @@ struct Sm80Team : NvidiaCommon<warps> {
 };
 
 using Sm80 = Sm80Team<4>;
+
+/// What a configuration runs on.
+template <auto config>
+using Sm80For = Choose<config.operand == DType::f32, Sm80Float, Sm80Team<config.tile_rows / 16>>;
 
 WF_NAMESPACE_END

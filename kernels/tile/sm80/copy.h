@@ -7,6 +7,20 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
+/// A chunk of sixteen bytes, of which `bytes` are there, 0, 8 or 16; the others become zero. Rows
+/// of float8 may begin at multiples of eight bytes.
+template <DType dtype>
+WF_DEVICE void copy_chunk_async(u32 to, const char* from, int bytes) {
+  if constexpr (size_of(dtype) > 1) {
+    isa::copy_async_16(to, from, bytes > 0);
+  } else if (bytes == 16 && reinterpret_cast<unsigned long long>(from) % 16 == 0) {
+    isa::copy_async_16(to, from, true);
+  } else {
+    isa::copy_async_8(to, from, min(bytes, 8));
+    isa::copy_async_8(to + 8, bytes > 8 ? from + 8 : from, max(bytes - 8, 0));
+  }
+}
+
 /// Copies the `rows` rows from `row` on of a tile; lane l holds the place of row + l. Rows from
 /// `count` on and columns behind the last dimension become zero.
 template <int rows, class Tile, class Source>
@@ -22,6 +36,7 @@ WF_DEVICE void copy_row_group(Tile& tile, const Source& source, typename Source:
                  static_cast<u32>(Tile::offset(row, 0));
   i32 column = lane % Tile::chunks * Tile::chunk_elements;
   const i32 valid_rows = column < source.columns() ? count - row - lane_row : 0;
+  const i32 valid_bytes = min((source.columns() - column) * size_of(Tile::dtype), 16);
   const int segment = source.segment_of(column);
   const i64 offset = source.segment[0].offset(place);
   i64 second_offset = 0;
@@ -35,8 +50,8 @@ WF_DEVICE void copy_row_group(Tile& tile, const Source& source, typename Source:
       const i64 second = isa::shuffle(second_offset, pass + lane_row);
       if (segment == 1) from = source.segment[1].base + second;
     }
-    isa::copy_async_16(Tile::moved(to, pass, 0), from + column * size_of(Tile::dtype),
-                       pass < valid_rows);  // else nothing is read
+    copy_chunk_async<Tile::dtype>(Tile::moved(to, pass, 0), from + column * size_of(Tile::dtype),
+                                  pass < valid_rows ? valid_bytes : 0);  // 0: nothing is read
   }
 }
 

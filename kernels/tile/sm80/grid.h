@@ -1,6 +1,7 @@
 // Blocks as workers, and what they tell each other.
 #pragma once
 
+#include "math/sincos.h"
 #include "tile/sm80/wave.h"
 
 WF_NAMESPACE_BEGIN(tile)
@@ -33,6 +34,9 @@ struct NvidiaCommon {
   WF_DEVICE static float log2(float a) { return isa::log2(a); }
   WF_DEVICE static float tanh(float a) {  // 1 - 2 / (exp(2a) + 1), exact at both ends
     return 1.f - 2.f * isa::reciprocal(isa::exp2(a * 2.88539008177792681f) + 1.f);
+  }
+  WF_DEVICE static void sincos_product(float a, float b, float& sine, float& cosine) {
+    math::sincos_product(a, b, sine, cosine);
   }
   WF_DEVICE static bool lanes_from_bits(u32 bits) { return (bits & 1) != 0; }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tile/element.h"
+#include "tile/float8.h"
 #include "tile/several.h"
 #include "wavefire/dtype.h"
 
@@ -58,6 +59,11 @@ WF_DEVICE i64 shuffle(i64 a, int lane) {
                : "=r"(high)
                : "r"(static_cast<u32>(a >> 32)), "r"(lane));
   return static_cast<i64>(static_cast<u64>(high) << 32 | low);
+}
+WF_DEVICE float shuffle(float a, int lane) {
+  float r;
+  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(r) : "f"(a), "r"(lane));
+  return r;
 }
 /// Bit i: lane i of the warp has `condition`.
 WF_DEVICE u32 ballot(bool condition) {
@@ -137,6 +143,11 @@ WF_DEVICE void copy_async_16(u32 to, const void* from, bool valid) {
                "r"(valid ? 16 : 0)
                : "memory");
 }
+/// Eight, of which the first `bytes` are there and the others become zero.
+WF_DEVICE void copy_async_8(u32 to, const void* from, int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(bytes)
+               : "memory");
+}
 WF_DEVICE void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int pending>
 WF_DEVICE void copy_async_wait() {
@@ -201,6 +212,47 @@ WF_DEVICE float unpack(u32 pair, int half) {
 template <DType dtype>
 WF_DEVICE float round_to(float a) {
   return unpack<dtype>(pack<dtype>(0.f, a), 1);
+}
+
+/// Bytes of `a` by the four digits of `selector`.
+template <u32 selector>
+WF_DEVICE u32 permute(u32 a) {
+  u32 r;
+  asm("prmt.b32 %0, %1, 0, %2;" : "=r"(r) : "r"(a), "n"(selector));
+  return r;
+}
+
+/// Two float8 numbers, in the low bytes of `bytes`, as a pair of float16. Exact.
+template <DType dtype>
+WF_DEVICE u32 widen_to_f16(u32 bytes) {
+  if constexpr (dtype == DType::e5m2) return permute<0x1404>(bytes);  // the upper half of float16
+  if constexpr (dtype == DType::e4m3fn) {
+    u32 r;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"(static_cast<u16>(bytes)));
+#else
+    // Exponents differ by 8: numbers, subnormal ones too, by a factor. NaN becomes 480 by that.
+    const u32 halves = permute<0x4140>(bytes);
+    const u32 magnitude = halves & 0x007f007fu;
+    const u32 is_nan = (magnitude + 0x00010001u) & 0x00800080u;
+    constexpr u32 two_to_8 = 0x5c005c00u;
+    asm("mul.rn.f16x2 %0, %1, %2;"
+        : "=r"(r)
+        : "r"(magnitude << 7 | (halves & 0x00800080u) << 8), "r"(two_to_8));
+    r |= is_nan * 0xf8u;
+#endif
+    return r;
+  }
+  const i32 low = static_cast<i32>(bytes & 0xff), high = static_cast<i32>(bytes >> 8 & 0xff);
+  return pack<DType::f16>(decode_float8<float, dtype>(low), decode_float8<float, dtype>(high));
+}
+
+/// The same as a pair of `to`, f16 or bf16: each of them holds every float8 number.
+template <DType dtype, DType to>
+WF_DEVICE u32 widen(u32 bytes) {
+  const u32 pair = widen_to_f16<dtype>(bytes);
+  if constexpr (to == DType::f16) return pair;
+  return pack<to>(unpack<DType::f16>(pair, 0), unpack<DType::f16>(pair, 1));
 }
 
 /// Element `index` of an array of `dtype`, as float32.

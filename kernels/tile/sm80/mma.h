@@ -10,6 +10,7 @@ WF_NAMESPACE_BEGIN(tile)
 /// A left operand in registers, NvidiaLeftLayout for each group of sixteen columns.
 template <DType dtype_, int rows_, int cols_>
 struct NvidiaLeftOperand {
+  static constexpr bool in_registers = true;
   static constexpr DType dtype = dtype_;
   static constexpr int rows = rows_;
   static constexpr int cols = cols_;
@@ -28,6 +29,7 @@ struct NvidiaLeftOperand {
 /// The same in a tile of shared memory. A warp writes and reads its own sixteen rows.
 template <class Tile>
 struct SharedLeftOperand {
+  static constexpr bool in_registers = false;
   using Storage = Tile;
   static constexpr DType dtype = Tile::dtype;
   static constexpr int rows = Tile::rows;
@@ -77,18 +79,19 @@ WF_DEVICE void relayout(Operand& to, const Accumulator& from) {
 
 /// c = a b^T; b holds the columns of c as rows.
 template <class Accumulator, class Operand, class Tile>
+  requires(!is_float8(Tile::dtype))
 WF_DEVICE void mma_abt(Accumulator& c, const Operand& a, const Tile& b) {
   static_assert(is_movable<Tile, 8, 4>());
-  const int lane = isa::thread() % 32;
+  const int thread = isa::thread_anew();
+  const int lane = thread % 32;
   const u32 base =
       isa::shared_address(b.bytes) + static_cast<u32>(Tile::offset(lane % 8, lane / 8));
   WF_UNROLL
   for (float& x : c.e) x = 0.f;
-  WF_UNROLL
-  for (int k = 0; k < Operand::cols / 32; ++k) {
+  const auto add_columns = [&](int k) {
     u32 left[2][4];
-    a.get(isa::thread(), k * 2, left[0]);
-    a.get(isa::thread(), k * 2 + 1, left[1]);
+    a.get(thread, k * 2, left[0]);
+    a.get(thread, k * 2 + 1, left[1]);
     WF_UNROLL
     for (int n = 0; n < Tile::rows / 8; ++n) {
       u32 right[4];
@@ -96,30 +99,102 @@ WF_DEVICE void mma_abt(Accumulator& c, const Operand& a, const Tile& b) {
       isa::mma_16x8x16<Operand::dtype>(c.e + n * 4, left[0], right[0], right[1]);
       isa::mma_16x8x16<Operand::dtype>(c.e + n * 4, left[1], right[2], right[3]);
     }
+  };
+  constexpr int steps = Operand::cols / 32;
+  if constexpr (Operand::in_registers) {
+    WF_UNROLL
+    for (int k = 0; k < steps; ++k) add_columns(k);
+  } else {
+    WF_NO_UNROLL  // wide: what is loaded ahead would take registers
+        for (int k = 0; k < steps; ++k) add_columns(k);
   }
 }
+
+/// The same for a tile of float8; `a` is in NvidiaFloat8LeftLayout.
+template <class Accumulator, class Operand, class Tile>
+  requires(is_float8(Tile::dtype))
+WF_DEVICE void mma_abt(Accumulator& c, const Operand& a, const Tile& b) {
+  static_assert(is_movable<Tile, 8, 4>());
+  const int thread = isa::thread_anew();
+  const int lane = thread % 32;
+  const u32 base =
+      isa::shared_address(b.bytes) + static_cast<u32>(Tile::offset(lane % 8, lane / 8));
+  WF_UNROLL
+  for (float& x : c.e) x = 0.f;
+  WF_UNROLL
+  for (int k = 0; k < Operand::cols / 64; ++k) {
+    u32 left[4][4];
+    WF_UNROLL
+    for (int i = 0; i < 4; ++i) a.get(thread, k * 4 + i, left[i]);
+    WF_UNROLL
+    for (int n = 0; n < Tile::rows / 8; ++n) {
+      u32 right[4];
+      isa::load_matrix_x4(right, Tile::moved(base, n * 8, k * 4));
+      WF_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        isa::mma_16x8x16<Operand::dtype>(c.e + n * 4, left[i],
+                                         isa::widen<Tile::dtype, Operand::dtype>(right[i]),
+                                         isa::widen<Tile::dtype, Operand::dtype>(right[i] >> 16));
+      }
+    }
+  }
+}
+
+/// Sixteen rows and `cols` columns of a tile as right operands of groups of eight columns, of type
+/// `dtype`. Of float8 the matrix loads take two neighbours for an element of 16 bits: transposed, a
+/// lane has those of two rows, which NvidiaFloat8AccumulatorLayout follows.
+template <class Tile, DType dtype>
+struct RightOperand {
+  static constexpr bool widens = is_float8(Tile::dtype);
+  static constexpr int cols = widens ? 32 : 16;
+  u32 pair[cols / 8][2];
+
+  /// Where the lane's row lies; once a tile.
+  WF_DEVICE static u32 base_of(const Tile& tile, int lane) {
+    static_assert(is_movable<Tile, 16, 2>());
+    return isa::shared_address(tile.bytes) + static_cast<u32>(Tile::offset(lane % 16, lane / 16));
+  }
+  WF_DEVICE void load(u32 base, int k, int n) {
+    u32 r[4];
+    isa::load_matrix_x4_transposed(r, Tile::moved(base, k * 16, n * 2));
+    WF_UNROLL
+    for (int i = 0; i < cols / 8; ++i) {
+      WF_UNROLL
+      for (int j = 0; j < 2; ++j) {
+        if constexpr (widens) {
+          const u32 even_then_odd = isa::permute<0x3120>(r[i / 2 * 2 + j]);
+          pair[i][j] = isa::widen<Tile::dtype, dtype>(even_then_odd >> i % 2 * 16);
+        } else {
+          pair[i][j] = r[i * 2 + j];
+        }
+      }
+    }
+  }
+};
 
 /// c += a b.
 template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void mma_ab(Accumulator& c, const Operand& a, const Tile& b) {
-  static_assert(is_movable<Tile, 16, 2>());
-  const int lane = isa::thread() % 32;
-  const u32 base =
-      isa::shared_address(b.bytes) + static_cast<u32>(Tile::offset(lane % 16, lane / 16));
+  using Right = RightOperand<Tile, Operand::dtype>;
+  const u32 base = Right::base_of(b, isa::thread_anew() % 32);
   WF_UNROLL
   for (int k = 0; k < Operand::cols / 16; ++k) {
     WF_UNROLL
-    for (int n = 0; n < Tile::cols / 16; ++n) {
-      u32 right[4];
-      isa::load_matrix_x4_transposed(right, Tile::moved(base, k * 16, n * 2));
-      isa::mma_16x8x16<Operand::dtype>(c.e + n * 8, a.r[k], right[0], right[1]);
-      isa::mma_16x8x16<Operand::dtype>(c.e + n * 8 + 4, a.r[k], right[2], right[3]);
+    for (int n = 0; n < Tile::cols / Right::cols; ++n) {
+      Right right;
+      right.load(base, k, n);
+      WF_UNROLL
+      for (int i = 0; i < Right::cols / 8; ++i) {
+        isa::mma_16x8x16<Operand::dtype>(c.e + (n * Right::cols / 8 + i) * 4, a.r[k],
+                                         right.pair[i][0], right.pair[i][1]);
+      }
     }
   }
 }
 
 /// Rows of q from global memory into registers; columns behind the last dimension are zero.
-template <class Operand, class Address>
+/// `Columns` is the layout that says which columns a lane takes.
+template <class Columns, class Operand, class Address>
 WF_DEVICE void load_left_operand(Operand& to, i32 rows, i32 dims, int lane, Address&& address) {
   using L = NvidiaLeftLayout;
   const char* row[2];
@@ -131,7 +206,7 @@ WF_DEVICE void load_left_operand(Operand& to, i32 rows, i32 dims, int lane, Addr
   for (int k = 0; k < Operand::cols / 16; ++k) {
     WF_UNROLL
     for (int i = 0; i < L::registers; ++i) {
-      const int column = k * 16 + L::col(lane, i);
+      const int column = k * 16 + Columns::col(lane, i);
       const bool valid = column < dims;
       const u32 value = *reinterpret_cast<const u32*>(row[i % 2] + (valid ? column * 2 : 0));
       to.set(lane, k, i, valid ? value : 0);

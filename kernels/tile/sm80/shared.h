@@ -13,20 +13,23 @@ struct alignas(128) SwizzledTile {
   static constexpr int cols = cols_;
   static constexpr int chunk_elements = 16 / size_of(dtype);
   static constexpr int chunks = cols / chunk_elements;  // of a row
-  static_assert(chunks % 8 == 0, "a row is a multiple of 128 bytes");
+  static_assert(chunks == 4 || chunks % 8 == 0, "a row is 64 bytes or a multiple of 128");
   u8 bytes[rows * chunks * 16];
 
-  /// Byte offset of a chunk. Rows are a multiple of 32 banks apart, so that without the exclusive
-  /// or the same chunk of eight rows would share four banks.
+  /// What a row's chunks are exchanged by. Rows are a multiple of 32 banks apart, so that without
+  /// it the same chunk of eight rows would share four banks; rows of 64 bytes lie two by two.
+  static constexpr int swizzle(int row) { return chunks == 4 ? row >> 1 & 3 : row & 7; }
+  static constexpr int swizzle_mask = chunks == 4 ? 3 : 7;
+  /// Byte offset of a chunk.
   static constexpr int offset(int row, int chunk) {
-    return (row * chunks + (chunk ^ (row & 7))) * 16;
+    return (row * chunks + (chunk ^ swizzle(row))) * 16;
   }
   /// The address `rows` rows and `columns` chunks behind the chunk at `address`: what differs
   /// between lanes is computed once, the rest is constants. `rows` and `columns` share no bit with
   /// the row and the chunk at `address` (of eight rows, and of eight chunks).
   static constexpr u32 moved(u32 address, int rows, int columns) {
-    return (address ^ ((rows ^ columns) & 7) * 16) +
-           static_cast<u32>(rows * chunks + (columns & ~7)) * 16;
+    return (address ^ static_cast<u32>((swizzle(rows) ^ columns) & swizzle_mask) * 16) +
+           static_cast<u32>(rows * chunks + (columns & ~swizzle_mask)) * 16;
   }
 };
 
@@ -56,6 +59,7 @@ consteval bool is_conflict_free() {
   }
   return true;
 }
+static_assert(is_conflict_free<SwizzledTile<DType::e4m3fn, 16, 64>>());
 static_assert(is_conflict_free<SwizzledTile<DType::bf16, 16, 64>>());
 static_assert(is_conflict_free<SwizzledTile<DType::bf16, 16, 128>>());
 static_assert(is_conflict_free<SwizzledTile<DType::bf16, 16, 256>>());

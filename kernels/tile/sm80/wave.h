@@ -51,6 +51,25 @@ struct NvidiaLeftLayout {
   static constexpr int accumulator_index(int i) { return i / 2 * 4 + i % 2 * 2; }
 };
 
+/// The same for products with tiles of float8. A lane's four bytes there are neighbouring columns,
+/// so that the sixteen columns of a group are summed up in another order.
+struct NvidiaFloat8LeftLayout : NvidiaLeftLayout {
+  static constexpr int col(int lane, int i) { return lane % 4 * 4 + i / 2 * 2; }
+};
+
+/// Accumulators of products with tiles of float8: of sixteen columns the even ones are one group of
+/// mma.m16n8 and the odd ones another, and a lane holds four neighbours.
+template <int rows_, int cols_>
+struct NvidiaFloat8AccumulatorLayout : NvidiaAccumulatorLayout<rows_, cols_> {
+  static_assert(cols_ % 16 == 0);
+  static constexpr int col(int lane, int j) { return j / 4 * 16 + lane % 4 * 4 + j % 4; }
+  static constexpr int index(int slot, int j) {
+    return j / 4 * 8 + j % 2 * 4 + slot * 2 + j % 4 / 2;
+  }
+};
+
+static_assert(is_sound<NvidiaFloat8AccumulatorLayout<16, 32>>());
+
 /// The pairs of a left operand cover 16 x 16 once, and are those that the same lane accumulates.
 consteval bool left_layout_is_sound() {
   using Left = NvidiaLeftLayout;
