@@ -19,6 +19,9 @@ export CCACHE_NOHASHDIR := 1
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export CTEST_PARALLEL_LEVEL := $(JOBS)
 
+# Tests run beside each other: threads that wait must not spin on a core that another needs.
+test test-all asan ubsan tsan: export OMP_WAIT_POLICY ?= passive
+
 # Warnings stop CI, not users whose compiler knows new ones.
 CONFIGURE := cmake --preset default --log-level=WARNING -DWAVEFIRE_BUILD_PYTHON=ON \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY) -DWAVEFIRE_WERROR=$(if $(CI),ON,OFF)

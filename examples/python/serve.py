@@ -6,10 +6,16 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import statistics
 import sys
 import time
 from pathlib import Path
+
+# OpenMP's threads spin while they wait. Beside other busy processes the one that spins has the core
+# that the one it waits for needs, and each of a step's hundreds of parallel loops takes as long as
+# the scheduler's time slice. Read when torch loads the runtime; what the user has set stays.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import torch
 import wavefire
