@@ -1,6 +1,6 @@
 # The front door. `make help` lists the targets; each does the set-up that it needs.
-# Variables: ARGS (passed on), JOBS, PYTHON, WAVEFIRE_CACHE (downloads, compiler cache; outside of
-# the clone).
+# Variables: ARGS (passed on), DEVICE (of the demo: cpu, cuda, virtual:gfx942), JOBS, PYTHON,
+# WAVEFIRE_CACHE (downloads, compiler cache; outside of the clone).
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -46,10 +46,11 @@ package: setup  ## Compile the library and the Python package only
 	@cmake --build --preset default --target wavefire_ffi
 
 .PHONY: demo
-demo: package  ## Serve prompts with SmolLM2-135M on this CPU; ARGS="--check", "--prompt TEXT", ...
+demo: package  ## Serve prompts with SmolLM2-135M; DEVICE=cuda; ARGS="--check", "--prompt TEXT", ...
 	@tools/setup.sh demo
 	@model=$$(tools/fetch_model.sh) && \
-	  PYTHONPATH=$(PACKAGE_PATH) $(PY) examples/python/serve.py --model "$$model" $(ARGS)
+	  PYTHONPATH=$(PACKAGE_PATH) $(PY) examples/python/serve.py --model "$$model" \
+	  --device $(or $(DEVICE),cpu) $(ARGS)
 
 .PHONY: test
 test: build  ## Run the fast tests: C++, then Python, tools and docs
