@@ -111,6 +111,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 def choose_device(name: str) -> str:
     """Has Wavefire use the device; returns where PyTorch's tensors for it live."""
+    if name.startswith("virtual:"):  # PyTorch's tensors are the host's memory, and not registered
+        os.environ.setdefault("WAVEFIRE_VIRTUAL_HOST_MEMORY", "any")
     place = wavefire.use_device(name).tensors.replace("hip", "cuda")  # as PyTorch calls both
     if place != "cpu:0" and not torch.cuda.is_available():
         raise RuntimeError(f"'{name}' needs PyTorch for that GPU; here is {torch.__version__}")

@@ -44,7 +44,7 @@ def weights() -> dict[str, torch.Tensor]:
         "attn_norm": (c.hidden,), "ffn_norm": (c.hidden,),
     }  # fmt: skip
     tensors = {
-        "token_embd.weight": torch.randn(c.vocabulary, c.hidden),
+        "token_embd.weight": 0.05 * torch.randn(c.vocabulary, c.hidden),
         "output_norm.weight": torch.ones(c.hidden),
     }
     for layer in range(c.layers):

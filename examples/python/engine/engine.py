@@ -31,10 +31,8 @@ class Engine:
         tables = cache.tables([w.request.sequence for w in works])
         counts = torch.tensor([0] + [w.end - w.begin for w in works], dtype=torch.int32)
         qo_indptr = torch.cumsum(counts, 0, dtype=torch.int32)
-        seq_lens = torch.from_numpy(tables.seq_lens)
-        batch_indices, positions = wavefire.get_batch_indices_positions(
-            qo_indptr, seq_lens, int(qo_indptr[-1])
-        )
+        positions = torch.cat([torch.arange(w.begin, w.end, dtype=torch.int32) for w in works])
+        batch_indices = torch.arange(len(works), dtype=torch.int32).repeat_interleave(counts[1:])
         tokens = [t for w in works for t in w.request.tokens[w.begin : w.end]]
         return StepBatch(
             torch.tensor(tokens), positions, batch_indices, qo_indptr,
