@@ -1,6 +1,6 @@
 # The front door. `make help` lists the targets; each does the set-up that it needs.
-# Variables: ARGS (passed on), JOBS, PYTHON, WAVEFIRE_CACHE (downloads, compiler cache; outside of
-# the clone).
+# Variables: ARGS (passed on), DEVICE (of the demo: cpu, cuda, virtual:gfx942), JOBS, PYTHON,
+# WAVEFIRE_CACHE (downloads, compiler cache; outside of the clone).
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -18,6 +18,9 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export CTEST_PARALLEL_LEVEL := $(JOBS)
+
+# Tests run beside each other: threads that wait must not spin on a core that another needs.
+test test-all asan ubsan tsan: export OMP_WAIT_POLICY ?= passive
 
 # Warnings stop CI, not users whose compiler knows new ones.
 CONFIGURE := cmake --preset default --log-level=WARNING -DWAVEFIRE_BUILD_PYTHON=ON \
@@ -43,10 +46,11 @@ package: setup  ## Compile the library and the Python package only
 	@cmake --build --preset default --target wavefire_ffi
 
 .PHONY: demo
-demo: package  ## Serve prompts with SmolLM2-135M on this CPU; ARGS="--check", "--prompt TEXT", ...
+demo: package  ## Serve prompts with SmolLM2-135M; DEVICE=cuda; ARGS="--check", "--prompt TEXT", ...
 	@tools/setup.sh demo
 	@model=$$(tools/fetch_model.sh) && \
-	  PYTHONPATH=$(PACKAGE_PATH) $(PY) examples/python/serve.py --model "$$model" $(ARGS)
+	  PYTHONPATH=$(PACKAGE_PATH) $(PY) examples/python/serve.py --model "$$model" \
+	  --device $(or $(DEVICE),cpu) $(ARGS)
 
 .PHONY: test
 test: build  ## Run the fast tests: C++, then Python, tools and docs

@@ -81,11 +81,26 @@ install_packages() {
   fi
 }
 
+# The default build of PyTorch brings gigabytes of CUDA along. Where no NVIDIA driver is, PyTorch's
+# index of CPU builds is asked too, if it can be reached; the caller's own indices come first.
+cpu_index=https://download.pytorch.org/whl/cpu
+torch_options() {
+  [ -z "${PIP_EXTRA_INDEX_URL:-}" ] && [ ! -e /proc/driver/nvidia/version ] || return 0
+  "$1" - "$cpu_index/torch/" 2>/dev/null <<'END' || return 0
+import sys, urllib.request
+urllib.request.urlopen(urllib.request.Request(sys.argv[1], method="HEAD"), timeout=5)
+END
+  echo "--extra-index-url $cpu_index"
+}
+
 install_set() {  # install_set <environment> <set>
   local stamp=$1/.installed-$2
   [ -e "$stamp" ] && return
   say "installing the Python packages of tools/requirements/$2.txt"
-  "$1/bin/python" -m pip install -q --disable-pip-version-check -r "tools/requirements/$2.txt" >&2
+  local options
+  read -ra options < <(torch_options "$1/bin/python") || true
+  "$1/bin/python" -m pip install -q --disable-pip-version-check "${options[@]}" \
+    -r "tools/requirements/$2.txt" >&2
   touch "$stamp"
 }
 

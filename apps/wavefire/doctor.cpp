@@ -57,6 +57,10 @@ void print_cache() {
 }  // namespace
 
 int doctor(Arguments arguments) {
+  if (!arguments.empty() && arguments[0] == "--report") {
+    throw UsageError(
+        "a report runs operations from Python: python -m wavefire doctor --report FILE");
+  }
   if (!arguments.empty()) throw UsageError("doctor takes no arguments");
   std::printf("wavefire %s, CPU level %s\n", version(), active_cpu_level().c_str());
   print_devices();

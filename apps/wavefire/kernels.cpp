@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "commands.h"
+#include "generate/bundle.h"
 #include "generate/cache.h"
 #include "generate/files.h"
 #include "generate/generate.h"
@@ -23,6 +24,14 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 void expect_one(Arguments arguments, const char* usage) {
   if (arguments.size() != 1) throw UsageError(std::string("usage: wavefire ") + usage);
+}
+
+void print_kernel(const char* from, const generate::Entry& entry) {
+  const auto r = generate::resources_of(entry.object);
+  const auto number = [&](int value) { return r ? std::to_string(value) : std::string("-"); };
+  std::printf("%-8s  %9zu  %9s  %9s  %9s  %s\n", from, entry.object.size(),
+              number(r ? r->registers : 0).c_str(), number(r ? r->shared_bytes : 0).c_str(),
+              number(r ? r->local_bytes : 0).c_str(), first_line(entry.spec).c_str());
 }
 
 /// On a terminal, that a compilation goes on and what it took.
@@ -47,14 +56,14 @@ std::string bytes_text(double bytes) {
 
 int kernels(Arguments arguments) {
   if (!arguments.empty()) throw UsageError("kernels takes no arguments");
-  std::printf("%9s  %9s  %9s  %9s  %s\n", "bytes", "registers", "shared", "local", "kernel");
+  std::printf("%-8s  %9s  %9s  %9s  %9s  %s\n", "from", "bytes", "registers", "shared", "local",
+              "kernel");
+  const generate::Bundle& bundle = generate::built_in();
+  for (const std::string& id : bundle.ids()) {
+    if (const auto entry = bundle.load(id)) print_kernel("built in", *entry);
+  }
   for (const auto& listed : open_cache().list()) {
-    if (listed.is_broken) continue;
-    const auto r = generate::resources_of(listed.entry.object);
-    const auto number = [&](int value) { return r ? std::to_string(value) : std::string("-"); };
-    std::printf("%9zu  %9s  %9s  %9s  %s\n", listed.entry.object.size(),
-                number(r ? r->registers : 0).c_str(), number(r ? r->shared_bytes : 0).c_str(),
-                number(r ? r->local_bytes : 0).c_str(), first_line(listed.entry.spec).c_str());
+    if (!listed.is_broken) print_kernel("cache", listed.entry);
   }
   return 0;
 }

@@ -14,7 +14,9 @@ constexpr const char* help =
     R"(usage: wavefire COMMAND
 
   doctor                    what Wavefire finds here: devices, drivers, compilers, the cache
-  kernels                   compiled kernels, with what each takes of its processor
+      --report FILE           write all that a maintainer needs to a file: that, the settings and
+                              a small run of each operation (python -m wavefire only)
+  kernels                   kernels built in and compiled, with what each takes of its processor
   compile SPEC              compile a kernel into the cache, unless it is there
       --variant FILE          with the user's source that the kernel is made of
       --source                print its source instead

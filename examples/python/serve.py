@@ -6,14 +6,21 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import statistics
 import sys
 import time
 from pathlib import Path
 
+# OpenMP's threads spin while they wait. Beside other busy processes the one that spins has the core
+# that the one it waits for needs, and each of a step's hundreds of parallel loops takes as long as
+# the scheduler's time slice. Read when torch loads the runtime; what the user has set stays.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import torch
 import wavefire
 from engine.engine import Engine
+from engine.mirror import Mirror
 from engine.model import Llama
 from engine.progress import Progress
 from engine.scheduler import Request, SamplingParams, Scheduler
@@ -71,8 +78,10 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     p.add_argument("--top-k", type=int, default=0, help="0: all")
     p.add_argument("--min-p", type=number(0, 1, "0 to 1"), default=0.0)
     p.add_argument("--seed", type=int, default=0)
-    p.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
-    p.add_argument("--device", default="cpu", help="only cpu in this build")
+    p.add_argument(
+        "--dtype", choices=["float32", "bfloat16"], help="float32 on the CPU, bfloat16 elsewhere"
+    )
+    p.add_argument("--device", default="cpu", help="cpu, cuda, hip or virtual:gfx942")
     p.add_argument("--pages", type=positive, default=512, help="pages of the KV cache")
     p.add_argument("--page-size", type=positive, default=16, help="tokens a page")
     p.add_argument(
@@ -82,16 +91,32 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     p.add_argument(
         "--check", action="store_true", help="compare all logits with transformers' eager attention"
     )
+    p.add_argument(
+        "--mirror", action="store_true", help="compute each step on the CPU too and compare logits"
+    )
     p.add_argument("--quiet", action="store_true", help="only the replies and the summary")
     p.add_argument("--json", type=Path, help="write replies and measurements to this file")
     args = p.parse_args(argv)
-    if args.device != "cpu":
-        p.error(f"--device: '{args.device}' is not in this build of wavefire; accepted: cpu")
     if not args.model.is_file():
         p.error(f"--model: no file '{args.model}'")
     if args.top_k < 0:
         p.error(f"--top-k: {args.top_k}; accepted: 0 (all) or more")
+    try:
+        args.tensors = choose_device(args.device)
+    except (ValueError, RuntimeError) as error:
+        p.error(f"--device: {error}")
+    args.dtype = args.dtype or ("float32" if args.device == "cpu" else "bfloat16")
     return args
+
+
+def choose_device(name: str) -> str:
+    """Has Wavefire use the device; returns where PyTorch's tensors for it live."""
+    if name.startswith("virtual:"):  # PyTorch's tensors are the host's memory, and not registered
+        os.environ.setdefault("WAVEFIRE_VIRTUAL_HOST_MEMORY", "any")
+    place = wavefire.use_device(name).tensors.replace("hip", "cuda")  # as PyTorch calls both
+    if place != "cpu:0" and not torch.cuda.is_available():
+        raise RuntimeError(f"'{name}' needs PyTorch for that GPU; here is {torch.__version__}")
+    return place
 
 
 class Stream:
@@ -181,13 +206,12 @@ def main(argv: list[str] | None = None) -> int:
     if args.check:
         from engine.check import Checker  # transformers is needed for nothing else
 
-        observer = Checker(config, weights)
+        observer = Checker(config, weights, args.tensors)
     cache = wavefire.KvCache(args.pages, args.page_size)
-    engine = Engine(
-        Llama(config, weights, args.pages, args.page_size),
-        Scheduler(cache, args.step_tokens),
-        observer,
-    )
+    model = Llama(config, weights, args.pages, args.page_size, args.tensors)
+    if args.mirror:
+        model = Mirror(model, Llama(config, weights, args.pages, args.page_size))
+    engine = Engine(model, Scheduler(cache, args.step_tokens), observer)
     for request in requests:
         engine.scheduler.add(request)
     stream = Stream(tokenizer.decode, count, args.quiet)
@@ -201,6 +225,8 @@ def main(argv: list[str] | None = None) -> int:
                     stream.update(request)
     except MemoryError as error:
         sys.exit(f"serve.py: error: --pages: {error}; accepted: what the longest request needs")
+    except NotImplementedError as error:
+        sys.exit(f"serve.py: error: --device {args.device}: {error}")
     summary = summarize(requests, engine, time.perf_counter() - begin)
 
     if count > 1 or args.quiet:
@@ -211,6 +237,9 @@ def main(argv: list[str] | None = None) -> int:
     if observer is not None:
         summary |= {"check_largest": observer.largest, "check_tolerance": observer.tolerance}
         print(observer.report())
+    if args.mirror:
+        summary |= {"mirror_largest": model.largest, "mirror_other_tokens": model.other_tokens}
+        print(model.report())
     if args.json:
         replies = [
             {"id": r.id, "tokens": r.reply, "text": tokenizer.decode(r.reply)} for r in requests

@@ -60,7 +60,12 @@ int Driver::version() const {
   return version;
 }
 
+void Driver::initialize(const char* function) {
+  has_devices_ = succeeds(functions_.init(0), Status::no_device, function);
+}
+
 int Driver::device_count() const {
+  if (!has_devices_) return 0;
   int count = 0;
   const int status = functions_.device_count(&count);
   return succeeds(status, Status::no_device, "device count") ? count : 0;

@@ -208,8 +208,14 @@ class Driver {
   /// All but the architecture.
   Properties common_properties(int ordinal, std::span<const PropertyAttribute> attributes) const;
 
+  /// To be called once, before anything else. A machine without a device is no error: then other
+  /// calls would be, so that none is made.
+  void initialize(const char* function);
+
  private:
   std::string describe(int status, const char* function) const;
+
+  bool has_devices_ = true;
 
   std::string kind_;
   std::string library_path_;

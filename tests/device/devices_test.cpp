@@ -83,6 +83,21 @@ TEST(Devices, ATensorElsewhereIsNamed) {
                [&] { core::common_device("attention", {{"q", first}, {"v", host}}); });
 }
 
+// Tensors of a GPU that is not there: no driver, or no device of that number.
+TEST(Devices, OperationsOnAnAbsentGpuSayWhatIsMissing) {
+  const auto there = [](std::initializer_list<std::int64_t> shape) {
+    static float x = 0;
+    return TensorView::contiguous(&x, DType::f32, shape, {DeviceType::cuda, 63});
+  };
+  const auto norm = [&] { rms_norm(there({2, 8}), there({8}), there({2, 8}), {}); };
+  if (why_no_driver("cuda").empty()) {
+    expect_error(ErrorKind::invalid_argument, {"cuda:63"}, norm);
+  } else {
+    expect_error(ErrorKind::device, {"cannot open NVIDIA's driver", "libcuda.so.1", "install"},
+                 norm);
+  }
+}
+
 #ifdef WAVEFIRE_WITH_VIRTUAL
 TEST(Devices, VirtualOnesAreListedWithTheirTensorsOnTheHost) {
   const std::vector<DeviceInfo> list = devices();

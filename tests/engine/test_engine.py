@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "python"))
 
 from engine.check import Checker
 from engine.engine import Engine
+from engine.mirror import Mirror
 from engine.model import Llama
 from engine.scheduler import Request, SamplingParams, Scheduler
 from engine.weights import LlamaConfig
@@ -125,7 +127,7 @@ def test_a_request_larger_than_the_pool_is_an_error_with_the_numbers() -> None:
     ("arguments", "text"),
     [
         (["--model", "/nowhere"], "--model: no file '/nowhere'"),
-        (["--model", __file__, "--device", "cuda"], "'cuda' is not in this build of wavefire"),
+        (["--model", __file__, "--device", "tpu"], "'name' is 'tpu'; accepted: cpu"),
         (["--model", __file__, "--top-p", "2"], "accepted: above 0 to 1"),
         (["--model", __file__, "--max-tokens", "0"], "accepted: 1 or more"),
         (["--model", __file__, "--top-k", "-1"], "accepted: 0"),
@@ -141,9 +143,9 @@ def test_bad_arguments_are_one_clear_line(
     assert text in capsys.readouterr().err
 
 
-def test_too_few_pages_are_one_clear_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
+@pytest.fixture
+def serve_main(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[list[str]], int]]:
+    """serve.py's main, on a tiny model."""
     import serve
 
     class Tokenizer:
@@ -153,11 +155,53 @@ def test_too_few_pages_are_one_clear_line(
         def decode(self, tokens: list[int]) -> str:
             return " ".join(map(str, tokens))
 
-    monkeypatch.setattr(serve, "load", lambda *_: (CONFIG, weights(), Tokenizer()))
+    def load(path: Path, dtype: torch.dtype, quiet: bool) -> object:
+        return CONFIG, {name: w.to(dtype) for name, w in weights().items()}, Tokenizer()
+
+    monkeypatch.setattr(serve, "load", load)
+    yield serve.main
+    wavefire.use_device("cpu")
+
+
+def test_another_device_is_compared_with_the_cpu(
+    serve_main: Callable[[list[str]], int], capsys: pytest.CaptureFixture
+) -> None:
+    """On a virtual device, or an error that names the operation which has no kernel there."""
+    devices = [d.id for d in wavefire.devices() if d.id.startswith("virtual:")]
+    for device in ["cpu", *devices]:
+        arguments = ["--requests", "2", "--max-tokens", "2", "--device", device, "--mirror"]
+        try:
+            assert serve_main(["--model", __file__, *arguments, "--check"]) == 0
+        except SystemExit as error:
+            refused = rf"serve.py: error: --device {device}: \w+: .*no kernels? for .*"
+            assert device != "cpu"
+            assert re.fullmatch(refused, str(error))
+            continue
+        shown = re.search(r"mirror: 4 rows of .* difference (\S+), (\d)", capsys.readouterr().out)
+        assert float(shown[1]) <= (0 if device == "cpu" else 0.1)
+
+
+def test_the_first_other_token_is_told() -> None:
+    tensors = weights()
+    other = {name: w.clone() for name, w in tensors.items()}
+    other["output.weight"] = -other["token_embd.weight"]  # the least likely token becomes likeliest
+    mirror = Mirror(Llama(CONFIG, tensors, 20, 4), Llama(CONFIG, other, 20, 4))
+    scheduler = Scheduler(wavefire.KvCache(20, 4))
+    scheduler.add(Request(0, [1, 2, 3], 2))
+    engine = Engine(mirror, scheduler)
+    while scheduler.busy:
+        engine.step()
+    assert (mirror.rows, mirror.other_tokens) == (2, 2)
+    assert "first in step 1 behind position 2: token" in mirror.report()
+
+
+def test_too_few_pages_are_one_clear_line(
+    serve_main: Callable[[list[str]], int], capsys: pytest.CaptureFixture
+) -> None:
     with pytest.raises(SystemExit) as stopped:
-        serve.main(["--model", __file__, "--pages", "1"])
+        serve_main(["--model", __file__, "--pages", "1"])
     assert re.fullmatch(r"serve.py: error: --pages: .* pages needed, .*", str(stopped.value))
-    assert serve.main(["--model", __file__, "--max-tokens", "2", "--check"]) == 0
+    assert serve_main(["--model", __file__, "--max-tokens", "2", "--check"]) == 0
     log = capsys.readouterr().err
     assert "serving: 16 of at most 16 tokens" in log, "plain lines where there is no terminal"
     assert "\r" not in log

@@ -73,3 +73,23 @@ def test_the_module_is_the_same_program(run):
         [sys.executable, "-m", "wavefire", "version"], capture_output=True, text=True, check=True
     )
     assert done.stdout == run("version")
+
+
+def test_a_report_has_all_that_a_maintainer_needs(tmp_path, monkeypatch):
+    monkeypatch.setenv("WAVEFIRE_NUM_THREADS", "2")
+    file = tmp_path / "report.txt"
+    command = [sys.executable, "-m", "wavefire", "doctor", "--report"]
+    subprocess.run([*command, file], check=True, capture_output=True)
+    report = file.read_text()
+    for part in ("python 3.", "numpy ", "WAVEFIRE_NUM_THREADS=2", "compilers", "registers"):
+        assert part in report
+    on_cpu = report.split("== operations on cpu", 1)[1].split("\n\n")[0]
+    lines = on_cpu.splitlines()[1:]
+    assert len(lines) == 11
+    assert all(line.endswith(" ms") for line in lines), on_cpu
+    for device in wavefire.devices():
+        assert f"== operations on {device.id}" in report
+    for arguments, status, part in (([], 2, "usage"), (["/nowhere/x"], 1, "/nowhere/x")):
+        failed = subprocess.run([*command, *arguments], check=False, capture_output=True, text=True)
+        assert failed.returncode == status
+        assert part in failed.stderr

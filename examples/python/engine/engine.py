@@ -31,10 +31,8 @@ class Engine:
         tables = cache.tables([w.request.sequence for w in works])
         counts = torch.tensor([0] + [w.end - w.begin for w in works], dtype=torch.int32)
         qo_indptr = torch.cumsum(counts, 0, dtype=torch.int32)
-        seq_lens = torch.from_numpy(tables.seq_lens)
-        batch_indices, positions = wavefire.get_batch_indices_positions(
-            qo_indptr, seq_lens, int(qo_indptr[-1])
-        )
+        positions = torch.cat([torch.arange(w.begin, w.end, dtype=torch.int32) for w in works])
+        batch_indices = torch.arange(len(works), dtype=torch.int32).repeat_interleave(counts[1:])
         tokens = [t for w in works for t in w.request.tokens[w.begin : w.end]]
         return StepBatch(
             torch.tensor(tokens), positions, batch_indices, qo_indptr,
@@ -60,10 +58,14 @@ class Engine:
         self.most_pages_used = max(self.most_pages_used, stats.used)
         if self.observer is not None:
             self.observer([works[i] for i in complete], logits)
-        return [self._take(works[i].request, logits[row]) for row, i in enumerate(complete)]
+        likeliest = logits.argmax(-1).tolist()  # all at once: each answer waits for the device
+        return [
+            self._take(works[i].request, logits[row], likeliest[row])
+            for row, i in enumerate(complete)
+        ]
 
-    def _take(self, request: Request, logits: torch.Tensor) -> tuple[Request, int]:
-        token = choose(logits, request)
+    def _take(self, request: Request, logits: torch.Tensor, likeliest: int) -> tuple[Request, int]:
+        token = likeliest if request.sampling.temperature == 0 else sample(logits, request)
         request.reply.append(token)
         request.token_times.append(time.perf_counter())
         if token == self.model.config.end_token or len(request.reply) >= request.max_tokens:
@@ -71,17 +73,15 @@ class Engine:
         return request, token
 
 
-def choose(logits: torch.Tensor, request: Request) -> int:
-    """The next token. The random number depends on the request's seed and the position alone, so
-    that a reply does not change with what else is in the batch.
+def sample(logits: torch.Tensor, request: Request) -> int:
+    """A random next token. The number that chooses it depends on the request's seed and its
+    position alone, so that a reply does not change with what else is in the batch.
     """
     s = request.sampling
-    if s.temperature == 0:
-        return int(logits.argmax())
     probs = wavefire.softmax(logits[None], s.temperature)
     if s.min_p > 0:
         kept = wavefire.sampling.min_p_sampling_from_probs
         return int(kept(probs, s.min_p, seed=s.seed, offset=len(request.tokens))[0])
     top_k = s.top_k if s.top_k > 0 else probs.shape[1]
-    sample = wavefire.top_k_top_p_sampling_from_probs
-    return int(sample(probs, top_k, s.top_p, seed=s.seed, offset=len(request.tokens))[0])
+    joint = wavefire.top_k_top_p_sampling_from_probs
+    return int(joint(probs, top_k, s.top_p, seed=s.seed, offset=len(request.tokens))[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 import wavefire
@@ -13,7 +13,9 @@ from .weights import LlamaConfig
 
 @dataclass
 class StepBatch:
-    """The tokens of one step, request after request, and the page tables that hold them."""
+    """The tokens of one step, request after request, and the page tables that hold them. Made on
+    the host, where plans read it.
+    """
 
     tokens: torch.Tensor  # int64 [n]
     positions: torch.Tensor  # int32 [n]
@@ -23,13 +25,16 @@ class StepBatch:
     kv_indices: torch.Tensor
     kv_last_page_len: torch.Tensor
 
+    def to(self, device: torch.device) -> StepBatch:
+        return StepBatch(*(getattr(self, f.name).to(device) for f in fields(self)))
+
 
 class Layer:
     """The weights of one layer, with q, k, v and gate, up joined into one product each."""
 
-    def __init__(self, weights: dict[str, torch.Tensor], index: int) -> None:
+    def __init__(self, weights: dict[str, torch.Tensor], index: int, device: torch.device) -> None:
         def get(name: str) -> torch.Tensor:
-            return weights[f"blk.{index}.{name}.weight"]
+            return weights[f"blk.{index}.{name}.weight"].to(device)
 
         self.qkv = torch.cat([get("attn_q"), get("attn_k"), get("attn_v")])
         self.gate_up = torch.cat([get("ffn_gate"), get("ffn_up")])
@@ -38,21 +43,30 @@ class Layer:
 
 
 class Llama:
-    """Weights and the paged KV tensors, ``[pages, 2, page_size, kv_heads, head_dim]`` a layer."""
+    """Weights and the paged KV tensors, ``[pages, 2, page_size, kv_heads, head_dim]`` a layer, on
+    PyTorch's `device`.
+    """
 
     def __init__(
-        self, config: LlamaConfig, weights: dict[str, torch.Tensor], num_pages: int, page_size: int
+        self,
+        config: LlamaConfig,
+        weights: dict[str, torch.Tensor],
+        num_pages: int,
+        page_size: int,
+        device: str = "cpu",
     ) -> None:
         self.config = config
         self.page_size = page_size
-        self.embedding = weights["token_embd.weight"]
-        self.head = weights.get("output.weight", self.embedding)
-        self.final_norm = weights["output_norm.weight"]
+        self.device = torch.device(device)
+        self.embedding = weights["token_embd.weight"].to(self.device)
+        self.head = weights.get("output.weight", self.embedding).to(self.device)
+        self.final_norm = weights["output_norm.weight"].to(self.device)
         self.dtype = self.embedding.dtype
-        self.layers = [Layer(weights, i) for i in range(config.layers)]
+        self.layers = [Layer(weights, i, self.device) for i in range(config.layers)]
         shape = (num_pages, 2, page_size, config.kv_heads, config.head_dim)
-        self.kv = [torch.zeros(shape, dtype=self.dtype) for _ in self.layers]
-        self.attention = wavefire.BatchPrefillWithPagedKVCacheWrapper()
+        self.kv = [torch.zeros(shape, dtype=self.dtype, device=self.device) for _ in self.layers]
+        workspace = torch.empty(0, dtype=torch.uint8, device=self.device)  # says where runs go
+        self.attention = wavefire.BatchPrefillWithPagedKVCacheWrapper(workspace)
 
     def copy_page(self, source: int, target: int, tokens: int) -> None:
         for cache in self.kv:
@@ -82,6 +96,7 @@ class Llama:
             batch.qo_indptr, batch.kv_indptr, batch.kv_indices, batch.kv_last_page_len,
             c.heads, c.kv_heads, c.head_dim, self.page_size, causal=True, q_data_type=self.dtype,
         )  # fmt: skip
+        batch, logit_rows = batch.to(self.device), logit_rows.to(self.device)
         residual = self.embedding[batch.tokens]
         x = torch.zeros_like(residual)
         for layer, cache in zip(self.layers, self.kv, strict=True):

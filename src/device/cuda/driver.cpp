@@ -23,7 +23,7 @@ class CudaDriver final : public Driver {
   CudaDriver(const LibraryName& name, const Library& library)
       : Driver(name, library, common_symbols, extra_end),
         own_(load_table<Functions>(name, library, own_symbols)) {
-    succeeds(functions().init(0), Status::no_device, "cuInit");
+    initialize("cuInit");
   }
 
   Properties properties(int ordinal) const override {

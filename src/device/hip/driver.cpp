@@ -39,7 +39,7 @@ class HipDriver final : public Driver {
       // Refused if the program used the virtual Instinct before: then its devices are there.
       own_.virtual_set_devices("gfx942,gfx950");
     }
-    succeeds(functions().init(0), Status::no_device, "hipInit");
+    initialize("hipInit");
   }
 
   Properties properties(int ordinal) const override {
