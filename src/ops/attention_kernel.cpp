@@ -39,11 +39,8 @@ AttentionKernel cpu_kernel(const AttentionOptions& o, std::int64_t packed_rows) 
 AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o,
                            std::int64_t packed_rows) {
   const auto architecture = generate::architecture_of_gpu(place.gpu->properties().architecture);
-  const tune::GpuAttentionLimits limits = tune::gpu_attention_limits(architecture);
-  const bool takes_dtype = o.q_dtype == DType::bf16 || (o.q_dtype == DType::f16 && limits.float16);
-  if (!takes_dtype) {
-    fail_option(place, "q_dtype", name_of(o.q_dtype),
-                limits.float16 ? "float16 and bfloat16" : "bfloat16");
+  if (o.q_dtype != DType::bf16 && o.q_dtype != DType::f16) {
+    fail_option(place, "q_dtype", name_of(o.q_dtype), "float16 and bfloat16");
   }
   if (o.kv_dtype != o.q_dtype) {
     fail_option(place, "kv_dtype", name_of(o.kv_dtype), "that of q");
@@ -55,7 +52,7 @@ AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o,
   const std::optional<attention::Config> config =
       tune::gpu_attention(architecture, o.q_dtype, head_dim, packed_rows);
   if (!config) {
-    fail_option(place, "head_dim", std::to_string(head_dim), core::join("up to ", limits.head_dim));
+    fail_option(place, "head_dim", std::to_string(head_dim), core::join("up to ", tune::max_gpu_head_dim));
   }
   const generate::LoadedKernel& kernel = generate::kernel_on(*place.gpu, *config);
   const int all = kernel.blocks_per_multiprocessor * place.gpu->properties().multiprocessors;

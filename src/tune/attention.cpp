@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attention/cdna/policy.h"
 #include "attention/sm80/policy.h"
 
 namespace wavefire::tune {
@@ -28,35 +29,28 @@ const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernel
 
 namespace {
 
-// Four waves share tiles of 128 rows; there is no kernel for few rows yet.
-attention::Config cdna_config(DType operand) {
-  return {.operand = operand,
-          .element_bytes = 2,
-          .tile_rows = 128,
-          .tile_kv = 64,
-          .k_segments = 1,
-          .rope = false};
+bool is_cdna(generate::Architecture architecture) {
+  return architecture == generate::Architecture::gfx942 ||
+         architecture == generate::Architecture::gfx950;
 }
 
 }  // namespace
 
 std::optional<attention::Config> gpu_attention(generate::Architecture architecture, DType operand,
                                                int head_dim, std::int64_t packed_rows) {
-  const GpuAttentionLimits limits = gpu_attention_limits(architecture);
-  if (head_dim > limits.head_dim) return std::nullopt;
-  const bool takes_operand = operand == DType::bf16 || (operand == DType::f16 && limits.float16);
-  if (!takes_operand) return std::nullopt;
-  if (architecture == generate::Architecture::gfx942) return cdna_config(operand);
+  if (operand != DType::bf16 && operand != DType::f16) return std::nullopt;
+  if (is_cdna(architecture)) {
+    for (const attention::CdnaPolicy& policy : attention::cdna_policies) {
+      if (policy.head_dim < head_dim) continue;
+      return attention::config_of(policy, operand, packed_rows <= policy.few_rows);
+    }
+    return std::nullopt;
+  }
   for (const attention::TilePolicy& few : attention::few_rows_policies) {
     if (few.head_dim < head_dim) continue;
     return attention::config_of(operand, few.head_dim, packed_rows <= few.tile_rows);
   }
   return std::nullopt;
-}
-
-GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture) {
-  if (architecture == generate::Architecture::gfx942) return {.head_dim = 128, .float16 = false};
-  return {.head_dim = 256, .float16 = true};
 }
 
 int bundle_heads(const cpu::AttentionKernel& kernel, int num_kv_heads) {

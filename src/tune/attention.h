@@ -29,12 +29,8 @@ const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernel
 /// KV of type `operand`. Nothing: there is none.
 std::optional<attention::Config> gpu_attention(generate::Architecture architecture, DType operand,
                                                int head_dim, std::int64_t packed_rows);
-/// What `gpu_attention` has kernels for.
-struct GpuAttentionLimits {
-  int head_dim;  // the largest
-  bool float16;  // besides bfloat16
-};
-GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture);
+/// The largest that `gpu_attention` has kernels for.
+inline constexpr int max_gpu_head_dim = 256;
 
 /// The largest bundle of KV heads that divides `num_kv_heads`.
 int bundle_heads(const cpu::AttentionKernel& kernel, int num_kv_heads);

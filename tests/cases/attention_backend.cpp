@@ -15,14 +15,12 @@ std::string LibraryAttention::name() const {
 AttentionCase LibraryAttention::nearest(const AttentionCase& c) const {
   if (test_gpu() == nullptr) return c;
   AttentionCase nearest = c;
-  const bool is_amd = test_gpu()->properties().architecture == "gfx942";
   if (c.q == DType::f32) nearest.q = c.number % 2 == 0 ? DType::f16 : DType::bf16;
-  if (is_amd) nearest.q = DType::bf16;
   nearest.kv = nearest.q;
   nearest.key_form = c.values_are_keys() ? KeyForm::values_are_keys : KeyForm::plain;
   const bool rotates = c.positions == Positions::rope || c.positions == Positions::rope_smoothed;
   if (rotates) nearest.positions = Positions::none;
-  const int most = is_amd ? 128 : 256;
+  const int most = 256;
   nearest.head_dim_qk = std::min(c.head_dim_qk, most);
   nearest.head_dim_vo = std::min(c.head_dim_vo, most);
   return nearest;
@@ -35,7 +33,7 @@ DType LibraryAttention::operand(const AttentionCase& c) const {
 }
 
 bool LibraryAttention::rounds_after_the_sum() const {
-  return test_gpu() != nullptr && test_gpu()->properties().architecture == "gfx942";
+  return test_gpu() != nullptr && test_gpu()->properties().architecture.starts_with("gfx");
 }
 
 void LibraryAttention::run(AttentionData& data) {

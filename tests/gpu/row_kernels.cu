@@ -9,12 +9,12 @@
 
 namespace wavefire {
 
-using Blocks = tile::NvidiaRowTeams<256, 1>;
-using Norm4096 = tile::NvidiaRowTeams<256, 1, 2>;  // rows of up to so many values
-using Norm8192 = tile::NvidiaRowTeams<512, 1, 2>;
-using Norm256 = tile::NvidiaRowTeams<32, 8, 1>;
-using Warps = tile::NvidiaRowTeams<32, 8>;
-using Small = tile::NvidiaRowTeams<64, 1>;
+using Blocks = tile::RowTeams<256, 1>;
+using Norm4096 = tile::RowTeams<256, 1, 2>;  // rows of up to so many values
+using Norm8192 = tile::RowTeams<512, 1, 2>;
+using Norm256 = tile::RowTeams<32, 8, 1>;
+using Warps = tile::RowTeams<32, 8>;
+using Small = tile::RowTeams<64, 1>;
 
 #define WF_KERNEL(name, ...)                                         \
   using Entry_##name = __VA_ARGS__;                                  \
