@@ -42,7 +42,8 @@ std::optional<attention::Config> gpu_attention(generate::Architecture architectu
   if (is_cdna(architecture)) {
     for (const attention::CdnaPolicy& policy : attention::cdna_policies) {
       if (policy.head_dim < head_dim) continue;
-      return attention::config_of(policy, operand, packed_rows <= policy.few_rows);
+      const bool few = policy.few_rows > 0 && packed_rows <= policy.few_rows;
+      return attention::config_of(policy, operand, few);
     }
     return std::nullopt;
   }
