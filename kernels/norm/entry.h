@@ -15,9 +15,9 @@ struct Entry {
     u64 all = reinterpret_cast<u64>(p.x) | reinterpret_cast<u64>(p.out) |
               reinterpret_cast<u64>(p.residual) | reinterpret_cast<u64>(p.weight) |
               reinterpret_cast<u64>(p.bias);
-    for (const i64* stride : {p.x_stride, p.out_stride, p.residual_stride}) {
-      all |= static_cast<u64>(stride[0] | stride[1]) * size_of(dtype);
-    }
+    const i64 strides = p.x_stride[0] | p.x_stride[1] | p.out_stride[0] | p.out_stride[1] |
+                        p.residual_stride[0] | p.residual_stride[1];
+    all |= static_cast<u64>(strides) * size_of(dtype);
     return all % 16 == 0 && p.width % 8 == 0 && Teams::fits(p.width);
   }
   WF_DEVICE static void run(const Launch& p) {

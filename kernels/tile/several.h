@@ -10,6 +10,11 @@ template <class Lane, int n>
 struct Several {
   Lane e[n];
 };
+/// Words: clang would keep a struct of one bool in memory.
+template <int n>
+struct Several<bool, n> {
+  u32 e[n];
+};
 template <int n>
 using Floats = Several<float, n>;
 

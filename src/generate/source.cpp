@@ -157,11 +157,12 @@ std::string cuda_kernel(const std::string& entry, const char* body,
                     "(const __grid_constant__ Kernel::Launch params) {\n", body, "}\n");
 }
 
-std::string hip_kernel(const std::string& entry, const char* body) {
+/// `waves`: of a SIMD, which decide how many registers each may take.
+std::string hip_kernel(const std::string& entry, const char* waves, const char* body) {
   return core::join("extern \"C\" WF_GLOBAL void\n",
                     "__attribute__((amdgpu_flat_work_group_size(Kernel::threads, Kernel::threads), "
-                    "amdgpu_waves_per_eu(1, 1)))\n",
-                    entry, "(const Kernel::Launch params) {\n", body, "}\n");
+                    "amdgpu_waves_per_eu(",
+                    waves, ")))\n", entry, "(const Kernel::Launch params) {\n", body, "}\n");
 }
 
 std::string gpu_source(const KernelSpec& spec, const attention::Config& config) {
@@ -177,7 +178,7 @@ std::string gpu_source(const KernelSpec& spec, const attention::Config& config) 
       is_cuda ? cuda_kernel(entry,
                             "  extern __shared__ __align__(1024) u8 memory[];\n"
                             "  Kernel::run(params, memory);\n")
-              : hip_kernel(entry,
+              : hip_kernel(entry, "1, 1",
                            "  WF_SHARED static Kernel::Steps::Shared shared;\n"
                            "  Kernel::run(params, &shared);\n"),
       "}\n");
@@ -212,11 +213,15 @@ template <class Config>
 std::string gpu_source(const KernelSpec& spec, const Config& config) {
   const RowEntry row = row_entry(config);
   const std::string entry = entry_of(spec);
-  return core::join("#include \"", target_of(spec.architecture).rows_header, "\"\n\n#include \"",
+  const Target& target = target_of(spec.architecture);
+  constexpr const char* body = "  Kernel::run(params);\n";
+  return core::join("#include \"", target.rows_header, "\"\n\n#include \"",
                     row.space, "/entry.h\"\n\nnamespace wavefire::", row.space,
-                    " {\nusing Teams = tile::NvidiaRowTeams<", config.rows.lanes, ", ",
+                    " {\nusing Teams = tile::RowTeams<", config.rows.lanes, ", ",
                     config.rows.teams, ", ", config.rows.kept, ">;\nusing Kernel = ", row.type,
-                    ";\n", launch_info(entry, "0"), cuda_kernel(entry, "  Kernel::run(params);\n"),
+                    ";\n", launch_info(entry, "0"),
+                    target.platform == Platform::cuda ? cuda_kernel(entry, body)
+                                                      : hip_kernel(entry, "2, 8", body),
                     "}\n");
 }
 

@@ -36,6 +36,7 @@ enum class Architecture : unsigned char {
   sm100,
   sm120,
   gfx942,
+  gfx950,
 };
 
 /// How a GPU's block divides rows (tile/<arch>/rows.h); zeros on CPUs.

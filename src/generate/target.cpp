@@ -49,14 +49,19 @@ constexpr Target sm90a = {.architecture = Architecture::sm90a,
                           .schedule = "schedule::WarpSpecialized",
                           .schedule_header = "schedule/warp_specialized.h",
                           .compiler_name = "sm_90a"};
-constexpr Target gfx942 = {.architecture = Architecture::gfx942,
-                           .platform = Platform::hip,
-                           .name = "gfx942",
-                           .header = "tile/gfx942/arch.h",
-                           .type = "tile::Gfx942",
-                           .schedule = "schedule::InOrder",
-                           .schedule_header = "schedule/in_order.h",
-                           .compiler_name = "gfx942"};
+
+constexpr Target amd(Architecture architecture, const char* name, const char* header,
+                     const char* type) {
+  return {.architecture = architecture,
+          .platform = Platform::hip,
+          .name = name,
+          .header = header,
+          .type = type,
+          .schedule = "schedule::InOrder",
+          .schedule_header = "schedule/in_order.h",
+          .rows_header = "tile/cdna/rows.h",
+          .compiler_name = name};
+}
 
 constexpr std::array targets = {
     cpu(Architecture::scalar, "scalar", "tile/cpu/scalar/arch.h", {}),
@@ -69,7 +74,10 @@ constexpr std::array targets = {
     sm90a,
     nvidia(Architecture::sm100, "sm_100"),
     nvidia(Architecture::sm120, "sm_120"),
-    gfx942,
+    amd(Architecture::gfx942, "gfx942", "tile/gfx942/arch.h",
+        "tile::Gfx942<config.tile_rows / 32>"),
+    amd(Architecture::gfx950, "gfx950", "tile/gfx950/arch.h",
+        "tile::Gfx950<config.tile_rows / 32>"),
 };
 
 /// The number of "sm_90"; 0 for other names.
@@ -104,7 +112,7 @@ Architecture architecture_of_gpu(std::string_view name) {
   if (best != nullptr) return best->architecture;
   core::fail_unsupported("generate",
                          core::join("there are no kernels for ", name,
-                                    "; there are for NVIDIA sm_80 to sm_120 and for AMD gfx942"));
+                                    "; there are for NVIDIA sm_80 to sm_120 and for AMD gfx942, gfx950"));
 }
 
 }  // namespace wavefire::generate

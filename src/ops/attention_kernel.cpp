@@ -46,7 +46,9 @@ AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o, bool c
   const tune::GpuAttentionLimits limits = tune::gpu_attention_limits(architecture);
   const bool rotates = o.position_mode == PositionMode::rope_llama;
   if (!limits.all_types) {
-    if (o.q_dtype != DType::bf16) fail_option(place, "q_dtype", name_of(o.q_dtype), "bfloat16");
+    if (o.q_dtype == DType::f32) {
+      fail_option(place, "q_dtype", name_of(o.q_dtype), "float16 and bfloat16");
+    }
     if (o.kv_dtype != o.q_dtype) fail_option(place, "kv_dtype", name_of(o.kv_dtype), "that of q");
     if (rotates) {
       fail_option(place, "position_mode", "RoPE", "rotated queries and keys (apply_rope)");

@@ -10,11 +10,8 @@ namespace wavefire::ops {
 Place place_of(std::string_view operation, std::initializer_list<core::Argument> tensors) {
   const Device device = core::common_device(operation, tensors);
   if (device.type != DeviceType::cpu) return {device, &device::gpu_of(device)};
-  if (core::host_device() != "cpu") {
-    core::fail_unsupported(operation, core::join("no kernel for ", core::host_device(),
-                                                 "; use_device(\"cpu\") has one"));
-  }
-  return {device, nullptr};
+  if (core::host_device() == "cpu") return {device, nullptr};
+  return {device, &device::open_gpu(core::host_device())};
 }
 
 unsigned blocks_for(std::int64_t rows, int rows_a_block) {

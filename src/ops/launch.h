@@ -17,9 +17,8 @@ struct Place {
   device::Stream stream() const { return {*gpu, current_stream(device)}; }
 };
 
-/// All defined tensors must be on one device. Throws `Error`: invalid_argument with the first that
-/// is elsewhere than those before it; unsupported if `use_device` gave the host's tensors to a
-/// device for which the operation has no kernel.
+/// All defined tensors must be on one device. Throws `Error` (invalid_argument) with the first that
+/// is elsewhere than those before it. Tensors of the host are where `use_device` put them.
 Place place_of(std::string_view operation, std::initializer_list<core::Argument> tensors);
 
 /// Blocks for `rows` rows. Throws `Error` (invalid_argument) for more than a launch can have.

@@ -1,7 +1,9 @@
 #include "tune/attention.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "attention/cdna/policy.h"
 #include "attention/sm80/policy.h"
 #include "attention/sm90/policy.h"
 
@@ -29,14 +31,9 @@ const cpu::AttentionKernel* select_attention(const cpu::AttentionKernels& kernel
 
 namespace {
 
-// Four waves share tiles of 128 rows; there is no kernel for few rows yet.
-attention::Config cdna_config(DType operand) {
-  return {.operand = operand,
-          .element_bytes = 2,
-          .tile_rows = 128,
-          .tile_kv = 64,
-          .k_segments = 1,
-          .rope = false};
+bool is_cdna(generate::Architecture architecture) {
+  return architecture == generate::Architecture::gfx942 ||
+         architecture == generate::Architecture::gfx950;
 }
 
 }  // namespace
@@ -46,11 +43,14 @@ std::optional<GpuAttention> gpu_attention(generate::Architecture architecture,
                                           std::int64_t packed_rows) {
   using generate::Architecture;
   const auto [q, kv, rotates, head_dim, custom_mask] = problem;
-  const GpuAttentionLimits limits = gpu_attention_limits(architecture);
-  if (head_dim > limits.head_dim) return std::nullopt;
-  if (!limits.all_types) {
-    if (q != DType::bf16 || kv != q || rotates) return std::nullopt;
-    return GpuAttention{architecture, cdna_config(q)};
+  if (is_cdna(architecture)) {
+    if (q == DType::f32 || kv != q || rotates) return std::nullopt;
+    for (const attention::CdnaPolicy& policy : attention::cdna_policies) {
+      if (policy.head_dim < head_dim) continue;
+      const bool few = policy.few_rows > 0 && packed_rows <= policy.few_rows;
+      return GpuAttention{architecture, attention::config_of(policy, q, few)};
+    }
+    return std::nullopt;
   }
   // Each 16-bit type holds every float8 number, but not every number of the other.
   const bool has_operand = q != DType::f32 && (kv == q || is_float8(kv));
@@ -70,8 +70,10 @@ std::optional<GpuAttention> gpu_attention(generate::Architecture architecture,
 }
 
 GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture) {
-  if (architecture == generate::Architecture::gfx942) return {.head_dim = 128, .all_types = false};
-  return {.head_dim = 512, .all_types = true};
+  if (is_cdna(architecture)) {
+    return {.head_dim = std::end(attention::cdna_policies)[-1].head_dim, .all_types = false};
+  }
+  return {.head_dim = std::end(attention::float_policies)[-1].head_dim, .all_types = true};
 }
 
 int bundle_heads(const cpu::AttentionKernel& kernel, int num_kv_heads) {

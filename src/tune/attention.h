@@ -46,7 +46,7 @@ std::optional<GpuAttention> gpu_attention(generate::Architecture architecture,
 /// What `gpu_attention` has kernels for.
 struct GpuAttentionLimits {
   int head_dim;    // the largest
-  bool all_types;  // of q and KV, mixed too, and RoPE; else bfloat16 alone
+  bool all_types;  // of q and KV, mixed too, and RoPE; else float16 and bfloat16
 };
 GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture);
 

@@ -1,4 +1,4 @@
-// How the blocks of a GPU divide the rows of an operation (kernels/tile/sm80/rows.h). Pure
+// How the blocks of a GPU divide the rows of an operation (kernels/tile/rows.h). Pure
 // functions of the problem.
 #pragma once
 

@@ -16,18 +16,19 @@ std::string LibraryAttention::name() const {
   return std::string("cpu ") + cpu::name_of(cpu::active_level());
 }
 
-/// Kernels of GPUs take keys in one tensor; those of AMD bfloat16, heads up to 128, and do not
-/// rotate.
+/// Kernels of GPUs take keys in one tensor; those of AMD 16-bit types, heads up to 256, and do
+/// not rotate.
 AttentionCase LibraryAttention::nearest(const AttentionCase& c) const {
   if (test_gpu() == nullptr) return c;
   AttentionCase nearest = c;
   nearest.key_form = c.values_are_keys() ? KeyForm::values_are_keys : KeyForm::plain;
   if (!is_amd()) return nearest;
-  nearest.q = nearest.kv = DType::bf16;
+  if (c.q == DType::f32) nearest.q = c.number % 2 == 0 ? DType::f16 : DType::bf16;
+  nearest.kv = nearest.q;
   const bool rotates = c.positions == Positions::rope || c.positions == Positions::rope_smoothed;
   if (rotates) nearest.positions = Positions::none;
-  nearest.head_dim_qk = std::min(c.head_dim_qk, 128);
-  nearest.head_dim_vo = std::min(c.head_dim_vo, 128);
+  nearest.head_dim_qk = std::min(c.head_dim_qk, 256);
+  nearest.head_dim_vo = std::min(c.head_dim_vo, 256);
   return nearest;
 }
 

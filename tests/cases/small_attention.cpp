@@ -109,6 +109,7 @@ void SmallAttention::run_planned(const BatchAttention& attention, const HostTens
   t.v_head_scale = optional(v_head_scale);
   t.alibi_slopes = optional(alibi_slopes);
   attention.run(t);
+  wait_for_device();
 }
 
 }  // namespace wavefire::cases

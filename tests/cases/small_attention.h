@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cases/host_tensor.h"
+#include "cases/test_device.h"
 #include "wavefire/attention.h"
 
 namespace wavefire::cases {
@@ -46,13 +47,14 @@ struct SmallResult {
 };
 
 struct SmallAttention {
-  /// 64 dims, one head, float32 and no scale unless told otherwise.
+  /// 64 dims, one head, float32 (on GPUs queries and KV bfloat16) and no scale unless told otherwise.
   explicit SmallAttention(std::vector<std::pair<int, int>> q_and_kv_lengths)
       : lengths(std::move(q_and_kv_lengths)) {
     options.num_qo_heads = options.num_kv_heads = 1;
     options.head_dim_qk = 64;
     options.sm_scale = 1.f;
-    options.q_dtype = options.kv_dtype = options.o_dtype = DType::f32;
+    options.q_dtype = options.kv_dtype = test_gpu() == nullptr ? DType::f32 : DType::bf16;
+    options.o_dtype = DType::f32;
   }
 
   std::vector<std::pair<int, int>> lengths;  // (q_len, kv_len)

@@ -5,8 +5,8 @@
 
 #include "contract.h"
 #include "core/check.h"
+#include "wavefire/attention.h"
 #include "wavefire/config.h"
-#include "wavefire/norm.h"
 
 namespace wavefire {
 namespace {
@@ -115,19 +115,26 @@ TEST(Devices, VirtualOnesAreListedWithTheirTensorsOnTheHost) {
 
 // An operation without a kernel for the chosen device says so; it does not quietly use another.
 TEST(Devices, OperationsWithoutAKernelSaySo) {
-  std::vector<float> x(8, 1), weight(8, 1), out(8, 0);
+  std::vector<float> x(8, 1), out(8, 0);
   const auto view = [](std::vector<float>& values) {
-    return TensorView::contiguous(values.data(), DType::f32, {1, 8});
+    return TensorView::contiguous(values.data(), DType::f32, {1, 1, 8});
   };
-  const auto norm = [&] {
-    rms_norm(view(x), TensorView::contiguous(weight.data(), DType::f32, {8}), view(out), {});
+  const auto attend = [&] {
+    single_attention({.num_qo_heads = 1,
+                      .num_kv_heads = 1,
+                      .head_dim_qk = 8,
+                      .q_dtype = DType::f32,
+                      .kv_dtype = DType::f32,
+                      .o_dtype = DType::f32},
+                     {.q = view(x), .k = view(x), .v = view(x), .out = view(out)});
   };
   use_device("virtual:gfx942");
-  expect_error(ErrorKind::unsupported, {"no kernel for virtual:gfx942"}, norm);
+  expect_error(ErrorKind::unsupported, {"'q_dtype'", "float32", "virtual:gfx942", "bfloat16"},
+               attend);
   EXPECT_EQ(out[0], 0);
   use_device("cpu");
-  norm();
-  EXPECT_NEAR(out[0], 1, 1e-4);
+  attend();
+  EXPECT_EQ(out[0], 1);
 }
 #endif
 

@@ -106,6 +106,7 @@ TEST(Targets, DevicesTakeTheirOwnCodeOrThatOfTheNearestBeforeThem) {
   EXPECT_EQ(architecture_of_gpu("sm_103"), Architecture::sm100);
   EXPECT_EQ(architecture_of_gpu("sm_121"), Architecture::sm120);
   EXPECT_EQ(architecture_of_gpu("gfx942"), Architecture::gfx942);
+  EXPECT_EQ(architecture_of_gpu("gfx950"), Architecture::gfx950);
   for (const char* name : {"sm_75", "sm_110", "gfx90a", "sm_90x", ""}) {
     EXPECT_THROW(architecture_of_gpu(name), Error) << name;
   }

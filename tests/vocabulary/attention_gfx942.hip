@@ -13,14 +13,15 @@ constexpr Config config = {.operand = DType::bf16,
                            .head_dim_vo = 128,
                            .stages = 1,
                            .rope = false};
-using AttentionSteps = Steps<tile::Gfx942, config>;
+using Arch = tile::Gfx942<4>;
+using AttentionSteps = Steps<Arch, config>;
 
 extern "C" WF_GLOBAL
     __attribute__((amdgpu_flat_work_group_size(256, 256), amdgpu_waves_per_eu(1, 1))) void
-    attention_gfx942(const LaunchParams<tile::Gfx942::Tail> params) {
+    attention_gfx942(const LaunchParams<Arch::Tail> params) {
   WF_SHARED static AttentionSteps::Shared shared;
   AttentionSteps steps(params, shared);
-  attend<tile::Gfx942, schedule::InOrder>(params, tile::Gfx942::worker(), steps);
+  attend<Arch, schedule::InOrder>(params, Arch::worker(), steps);
 }
 
 }  // namespace wavefire::attention

@@ -6,11 +6,12 @@
 WF_NAMESPACE_BEGIN(tile)
 
 /// What gfx942 and gfx950 share of the contract in concepts.h.
+template <int waves>
 struct CdnaCommon {
   using Element = float;
   using Wide = float;
-  using Wave = CdnaWave;
-  static constexpr int team_lanes = CdnaWave::team;
+  using Wave = CdnaWave<waves>;
+  static constexpr int team_lanes = Wave::team;
   static constexpr int block_threads = team_lanes;
 
   WF_DEVICE static int worker() { return isa::block(); }
@@ -24,7 +25,7 @@ struct CdnaCommon {
   static constexpr bool rounds_weights = false;   // before they are summed
   WF_DEVICE static float log2(float a) { return isa::log2(a); }
   WF_DEVICE static float tanh(float a) {  // 1 - 2 / (exp(2a) + 1), exact at both ends
-    return 1.f - 2.f * isa::rcp(isa::exp2(a * 2.88539008177792681f) + 1.f);
+    return 1.f - 2.f * isa::reciprocal(isa::exp2(a * 2.88539008177792681f) + 1.f);
   }
   WF_DEVICE static bool lanes_from_bits(u32 bits) { return (bits & 1) != 0; }
 
@@ -39,17 +40,18 @@ struct CdnaCommon {
     if (column >= dims) return;
     if constexpr (dtype == DType::f32) {
       reinterpret_cast<float*>(row)[column] = value;
-    } else if constexpr (dtype == DType::bf16) {
-      reinterpret_cast<u16*>(row)[column] = isa::round_to_bf16(value);
     } else {
-      reinterpret_cast<u16*>(row)[column] = isa::round_to_f16(value);
+      reinterpret_cast<u16*>(row)[column] = isa::round_to_16<dtype>(value);
     }
   }
   WF_DEVICE static float load_first(const float* row, int column, int) {
     return load_shared_result(row + column);
   }
   /// What the team's lanes have written is visible to the others.
-  WF_DEVICE static void team_sync() { isa::barrier(); }
+  WF_DEVICE static void team_sync() {
+    if constexpr (waves == 1) return isa::warp_barrier();
+    isa::barrier();
+  }
   /// Partial results come from other compute units, whose writes the L1 does not see.
   WF_DEVICE static float load_shared_result(const float* p) {
     return __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

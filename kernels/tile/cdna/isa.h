@@ -3,11 +3,24 @@
 #pragma once
 
 #include "tile/element.h"
+#include "tile/several.h"
 #include "wavefire/dtype.h"
 
 WF_NAMESPACE_BEGIN(tile)
 
+/// Sixteen bytes.
+typedef u32 Chunk __attribute__((vector_size(16)));
+// What matrix instructions take and give.
+typedef short Short4 __attribute__((vector_size(8)));
+typedef short Short8 __attribute__((vector_size(16)));
+typedef _Float16 Half4 __attribute__((vector_size(8)));
+typedef _Float16 Half8 __attribute__((vector_size(16)));
+typedef __bf16 Bfloat8 __attribute__((vector_size(16)));
+typedef float Float16 __attribute__((vector_size(64)));
+
 namespace isa {
+
+inline constexpr int warp_lanes = 64;
 
 WF_DEVICE int thread() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
 WF_DEVICE int block() { return static_cast<int>(__builtin_amdgcn_workgroup_id_x()); }
@@ -17,27 +30,116 @@ WF_DEVICE void barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
-
-/// The value of lane `lane ^ mask` of the wave.
-WF_DEVICE float shuffle_xor(float a, int mask) {
-  const int address = ((thread() & 63) ^ mask) << 2;
-  return __builtin_bit_cast(float,
-                            __builtin_amdgcn_ds_bpermute(address, __builtin_bit_cast(int, a)));
+/// The hardware has one barrier, for all threads of the workgroup.
+template <int id, int threads>
+WF_DEVICE void barrier() {
+  static_assert(id == 0);
+  barrier();
 }
+/// A wave's lanes go in step; what they stored to LDS is to be seen by each other.
+WF_DEVICE void warp_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+
+/// The value of lane `lane` of the wave.
+WF_DEVICE float shuffle(float a, int lane) {
+  const int bits = __builtin_bit_cast(int, a);
+  return __builtin_bit_cast(float, __builtin_amdgcn_ds_bpermute(lane << 2, bits));
+}
+
+/// Bit mode of ds_swizzle: within 32 lanes, the value of lane `lane ^ mask`.
+template <int mask>
+WF_DEVICE int swizzle_xor(int a) {
+  return __builtin_amdgcn_ds_swizzle(a, mask << 10 | 0x1f);
+}
+/// The value of the lane of the same four whose number is in bits 2 l and 2 l + 1 of `lanes`.
+template <int lanes>
+WF_DEVICE int permute_quad(int a) {
+  return __builtin_amdgcn_update_dpp(a, a, lanes, 0xf, 0xf, false);
+}
+
+/// The value of lane `lane ^ mask` of the wave; `mask` is a constant where it matters.
+WF_DEVICE float shuffle_xor(float a, int mask) {
+  const int bits = __builtin_bit_cast(int, a);
+  switch (mask) {
+    case 1: return __builtin_bit_cast(float, permute_quad<0b10110001>(bits));
+    case 2: return __builtin_bit_cast(float, permute_quad<0b01001110>(bits));
+    case 4: return __builtin_bit_cast(float, swizzle_xor<4>(bits));
+    case 8: return __builtin_bit_cast(float, swizzle_xor<8>(bits));
+    case 16: return __builtin_bit_cast(float, swizzle_xor<16>(bits));
+    default: return shuffle(a, (thread() & 63) ^ mask);
+  }
+}
+/// Bit i: lane i of the wave has `condition`.
+WF_DEVICE u64 ballot(bool condition) { return __builtin_amdgcn_ballot_w64(condition); }
 
 WF_DEVICE float exp2(float a) { return __builtin_amdgcn_exp2f(a); }
 WF_DEVICE float log2(float a) { return __builtin_amdgcn_logf(a); }
-WF_DEVICE float rcp(float a) { return __builtin_amdgcn_rcpf(a); }
+WF_DEVICE float reciprocal(float a) { return __builtin_amdgcn_rcpf(a); }
+WF_DEVICE float reciprocal_sqrt(float a) { return __builtin_amdgcn_rsqf(a); }
 
-/// float32 to bfloat16, nearest even; NaN stays NaN.
-WF_DEVICE u16 round_to_bf16(float a) {
-  const u32 bits = __builtin_bit_cast(u32, a);
-  const u32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  return static_cast<u16>(a == a ? rounded : bits >> 16 | 0x40);
+/// Rounded to nearest even; NaN stays NaN. gfx950 has an instruction for bf16.
+template <DType dtype>
+WF_DEVICE u16 round_to_16(float a) {
+  if constexpr (dtype == DType::bf16) {
+    const __bf16 rounded = static_cast<__bf16>(a);
+    return __builtin_bit_cast(u16, rounded);
+  } else {
+    const _Float16 rounded = static_cast<_Float16>(a);
+    return __builtin_bit_cast(u16, rounded);
+  }
 }
-WF_DEVICE u16 round_to_f16(float a) {
-  const _Float16 h = static_cast<_Float16>(a);
-  return __builtin_bit_cast(u16, h);
+/// Two floats, `low` in the low half.
+template <DType dtype>
+WF_DEVICE u32 pack(float low, float high) {
+  return round_to_16<dtype>(low) | static_cast<u32>(round_to_16<dtype>(high)) << 16;
+}
+/// Half `half` (0: low) of a pair of f16 or bf16.
+template <DType dtype>
+WF_DEVICE float unpack(u32 pair, int half) {
+  if constexpr (dtype == DType::bf16) {
+    return __builtin_bit_cast(float, half == 0 ? pair << 16 : pair & 0xffff0000u);
+  } else {
+    return static_cast<float>(
+        __builtin_bit_cast(_Float16, static_cast<u16>(half == 0 ? pair : pair >> 16)));
+  }
+}
+
+/// Element `index` of an array of `dtype`, as float32.
+template <DType dtype>
+WF_DEVICE float load_as(const void* p, int index) {
+  if constexpr (dtype == DType::f32) {
+    return static_cast<const float*>(p)[index];
+  } else {
+    return unpack<dtype>(static_cast<const u16*>(p)[index], 0);
+  }
+}
+template <DType dtype>
+WF_DEVICE void store_as(void* p, int index, float a) {
+  if constexpr (dtype == DType::f32) {
+    static_cast<float*>(p)[index] = a;
+  } else {
+    static_cast<u16*>(p)[index] = round_to_16<dtype>(a);
+  }
+}
+
+/// Sixteen aligned bytes.
+WF_DEVICE void load_16(const void* p, u32* to) {
+  const Chunk chunk = *static_cast<const Chunk*>(p);
+  WF_UNROLL
+  for (int i = 0; i < 4; ++i) to[i] = chunk[i];
+}
+/// `stream`: they leave the caches first.
+template <bool stream>
+WF_DEVICE void store_16(void* p, const u32* from) {
+  const Chunk chunk = {from[0], from[1], from[2], from[3]};
+  if constexpr (stream) {
+    __builtin_nontemporal_store(chunk, static_cast<Chunk*>(p));
+  } else {
+    *static_cast<Chunk*>(p) = chunk;
+  }
 }
 
 }  // namespace isa

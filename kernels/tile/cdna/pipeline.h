@@ -13,12 +13,11 @@ struct NoBarriers {
   WF_DEVICE NoSlot v_slot(i32) { return {}; }
 };
 
-/// Sixteen bytes.
-typedef u32 Chunk __attribute__((vector_size(16)));
-
-template <class Tile>
+/// A lane's share of a tile, where `lanes` fetch it.
+template <class Tile, int lanes>
 struct PendingTile {
-  static constexpr int per_lane = Tile::rows * Tile::chunks / 256;
+  static_assert(Tile::rows * Tile::chunks % lanes == 0);
+  static constexpr int per_lane = Tile::rows * Tile::chunks / lanes;
   Chunk chunk[per_lane];
 };
 

@@ -1,4 +1,4 @@
-// The lanes of a CDNA team: four waves of 64 lanes, each with 32 rows of the tile.
+// The lanes of a CDNA team: some waves of 64 lanes, each with 32 rows of the tile.
 #pragma once
 
 #include "tile/cdna/isa.h"
@@ -6,8 +6,9 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
+template <int waves>
 struct CdnaWave {
-  static constexpr int team = 256;
+  static constexpr int team = waves * 64;
   WF_DEVICE static int lane() { return isa::thread(); }
   WF_DEVICE static float shuffle_xor(float a, int mask) { return isa::shuffle_xor(a, mask); }
 };
@@ -20,8 +21,8 @@ template <int rows_, int cols_>
 struct CdnaAccumulatorLayout {
   static constexpr int rows = rows_;
   static constexpr int cols = cols_;
-  static_assert(rows == 128 && cols % 32 == 0);
-  static constexpr int lanes = 256;
+  static_assert(rows % 32 == 0 && cols % 32 == 0);
+  static constexpr int lanes = rows * 2;
   static constexpr int slots = 1;
   static constexpr int width = 1;
   static constexpr int per_slot = cols / 2;
@@ -36,6 +37,7 @@ struct CdnaAccumulatorLayout {
   static constexpr int active_per_slot(int) { return per_slot; }
 };
 
+static_assert(is_sound<CdnaAccumulatorLayout<32, 32>>());
 static_assert(is_sound<CdnaAccumulatorLayout<128, 32>>());
 
 WF_NAMESPACE_END

@@ -1,82 +1,14 @@
-// gfx942 as an architecture (concepts.h): four waves, MFMA, LDS filled through registers.
+// gfx942 (MI300X) as an architecture (concepts.h).
 #pragma once
 
-#include "tile/gfx942/copy.h"
-#include "tile/gfx942/grid.h"
-#include "tile/gfx942/limits.h"
 #include "tile/gfx942/mma.h"
-#include "tile/gfx942/pipeline.h"
+
+#include "tile/cdna/arch.h"  // behind the instructions
+#include "tile/gfx942/limits.h"
 
 WF_NAMESPACE_BEGIN(tile)
 
-struct Gfx942 : CdnaCommon {
-  struct Tail {};
-
-  template <int rows, int cols>
-  using Accumulator = Fragment<float, CdnaAccumulatorLayout<rows, cols>>;
-  template <auto config>
-  using Output = Accumulator<config.tile_rows, config.head_dim_vo>;
-  template <DType dtype, int rows, int cols>
-  using LeftOperand = CdnaLeftOperand<dtype, rows, cols>;
-  template <DType dtype, int rows, int cols>
-  using WeightOperand = CdnaLeftOperand<dtype, rows, cols>;
-  template <auto config>
-  using KTile = PaddedTile<config.operand, config.tile_kv, config.head_dim_qk>;
-  template <auto config>
-  using VTile = TransposedTile<config.operand, config.tile_kv, config.head_dim_vo>;
-  struct NoQueryTile {};  // queries stay in registers
-  template <auto>
-  using QueryTile = NoQueryTile;
-  template <int stages>
-  using Barriers = NoBarriers<stages>;
-  template <class KTile, class VTile, class>
-  struct Pending {
-    PendingTile<KTile> k_;
-    PendingTile<VTile> v_;
-    WF_DEVICE PendingTile<KTile>& k() { return k_; }
-    WF_DEVICE PendingTile<VTile>& v() { return v_; }
-  };
-
-  template <class Barriers>
-  WF_DEVICE static void init(Barriers&) {}
-  template <class Pending>
-  WF_DEVICE static void begin_item(Pending&) {}
-
-  template <class Tile, class Source>
-  WF_DEVICE static void load_begin(Tile&, PendingTile<Tile>& pending, NoSlot, const Source& source,
-                                   const Tail&, int, i32 first, i32 count) {
-    if (count > 0) fetch_rows(pending, source, first, count);
-  }
-  /// Between two barriers: every wave is done with the tile before, and every wave sees the new
-  /// one.
-  template <class Tile, class Source, class Transform>
-  WF_DEVICE static void load_end(Tile& tile, const PendingTile<Tile>& pending, NoSlot,
-                                 const Source&, i32, i32, bool, Transform&&) {
-    isa::barrier();
-    place_rows(tile, pending);
-    isa::barrier();
-  }
-  template <class Operand, class Address, class Transform>
-  WF_DEVICE static void load_left(Operand& to, NoQueryTile&, DType, i32 rows, i32 dims, int lane,
-                                  Address&& address, Transform&&) {
-    load_left_operand(to, rows, dims, lane, address);
-  }
-
-  template <class Scores, class Operand, class Tile>
-  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a, const Tile& b, Extent,
-                                           int) {
-    mfma_abt(c, a, b);
-  }
-  template <class Output, class Weights, class Tile>
-  WF_DEVICE static void multiply_ab_begin(Output& c, const Weights& a, const Tile& b, Extent, int) {
-    mfma_ab(c, a, b);
-  }
-  template <class Accumulator>
-  WF_DEVICE static void multiply_end(Accumulator&) {}
-  template <class Weights, class Scores>
-  WF_DEVICE static void to_weights(Weights& weights, const Scores& scores, Extent) {
-    relayout(weights, scores);
-  }
-};
+template <int waves>
+using Gfx942 = CdnaTeam<waves>;
 
 WF_NAMESPACE_END

@@ -10,6 +10,8 @@ WF_NAMESPACE_BEGIN(tile)
 
 namespace isa {
 
+inline constexpr int warp_lanes = 32;
+
 WF_DEVICE u32 shared_address(const void* p) {
   return static_cast<u32>(__cvta_generic_to_shared(p));
 }

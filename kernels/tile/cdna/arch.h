@@ -1,0 +1,91 @@
+// CDNA as an architecture (concepts.h): a team of one wave for every 32 rows, MFMA, LDS filled
+// through registers. The instructions (isa.h of gfx942 or gfx950) come before.
+#pragma once
+
+#include "tile/cdna/copy.h"
+#include "tile/cdna/finite.h"
+#include "tile/cdna/grid.h"
+#include "tile/cdna/mma.h"
+#include "tile/cdna/pipeline.h"
+
+WF_NAMESPACE_BEGIN(tile)
+
+template <int waves>
+struct CdnaTeam : CdnaCommon<waves> {
+  using Common = CdnaCommon<waves>;
+  using Common::team_lanes;
+  using Common::team_sync;
+  struct Tail {};
+
+  template <int rows, int cols>
+  using Accumulator = Fragment<float, CdnaAccumulatorLayout<rows, cols>>;
+  template <auto config>
+  using Output = Accumulator<config.tile_rows, config.head_dim_vo>;
+  template <DType dtype, int rows, int cols>
+  using LeftOperand = CdnaLeftOperand<dtype, rows, cols>;
+  template <DType dtype, int rows, int cols>
+  using WeightOperand = CdnaLeftOperand<dtype, rows, cols>;
+  template <auto config>
+  using KTile = PaddedTile<config.operand, config.tile_kv, config.head_dim_qk>;
+  template <auto config>
+  using VTile = TransposedTile<config.operand, config.tile_kv, config.head_dim_vo>;
+  struct NoQueryTile {};  // queries stay in registers
+  template <auto>
+  using QueryTile = NoQueryTile;
+  template <int stages>
+  using Barriers = NoBarriers<stages>;
+  template <class KTile, class VTile, class>
+  struct Pending {
+    PendingTile<KTile, team_lanes> k_;
+    PendingTile<VTile, team_lanes> v_;
+    WF_DEVICE PendingTile<KTile, team_lanes>& k() { return k_; }
+    WF_DEVICE PendingTile<VTile, team_lanes>& v() { return v_; }
+  };
+
+  template <class Barriers>
+  WF_DEVICE static void init(Barriers&) {}
+  template <class Pending>
+  WF_DEVICE static void begin_item(Pending&) {}
+
+  template <class Tile, class Source>
+  WF_DEVICE static void load_begin(Tile&, PendingTile<Tile, team_lanes>& pending, NoSlot, const Source& source,
+                                   const Tail&, int, i32 first, i32 count) {
+    if (count > 0) fetch_rows(pending, source, first, count);
+  }
+  /// Between two barriers: every wave is done with the tile before, and every wave sees the new
+  /// one.
+  template <class Tile, class Source, class Transform>
+  WF_DEVICE static void load_end(Tile& tile, const PendingTile<Tile, team_lanes>& pending, NoSlot,
+                                 const Source&, i32, i32, bool, Transform&&) {
+    team_sync();
+    place_rows(tile, pending);
+    team_sync();
+  }
+  template <class Operand, class Address, class Transform>
+  WF_DEVICE static void load_left(Operand& to, NoQueryTile&, DType, i32 rows, i32 dims, int lane,
+                                  Address&& address, Transform&&) {
+    load_left_operand(to, rows, dims, lane, address);
+  }
+
+  template <class Scores, class Operand, class Tile>
+  WF_DEVICE static void multiply_abt_begin(Scores& c, const Operand& a, const Tile& b, Extent,
+                                           int) {
+    mfma_abt(c, a, b);
+  }
+  template <class Output, class Weights, class Tile>
+  WF_DEVICE static void multiply_ab_begin(Output& c, const Weights& a, const Tile& b, Extent, int) {
+    mfma_ab(c, a, b);
+  }
+  template <class Output, class Weights, class Tile>
+  WF_DEVICE static void add_non_finite(Output& c, const Weights& a, Tile& b, Extent, int) {
+    take_non_finite(c, a, b, [] { team_sync(); });
+  }
+  template <class Accumulator>
+  WF_DEVICE static void multiply_end(Accumulator&) {}
+  template <class Weights, class Scores>
+  WF_DEVICE static void to_weights(Weights& weights, const Scores& scores, Extent) {
+    relayout(weights, scores);
+  }
+};
+
+WF_NAMESPACE_END

@@ -1,0 +1,4 @@
+// As on all of CDNA.
+#pragma once
+
+#include "tile/cdna/pipeline.h"
