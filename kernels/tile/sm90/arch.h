@@ -24,8 +24,7 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   static constexpr int load_registers = 56;
   static constexpr int team_registers = warpgroups == 3 ? 144 : warpgroups == 2 ? 224 : 240;
   static_assert(load_warps * 32 * load_registers + team_lanes * team_registers <= 65536);
-  static constexpr bool rounds_weights = false;  // their sum errs less than they do
-  static constexpr bool scales_late = true;      // one fma makes a score exp2's argument
+  static constexpr bool scales_late = true;  // one fma makes a score exp2's argument
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, NvidiaAccumulatorLayout<rows, cols>>;
