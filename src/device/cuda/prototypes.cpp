@@ -85,8 +85,9 @@ static_assert(Attribute::registers_per_multiprocessor ==
 static_assert(Attribute::shared_bytes_per_block ==
               CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
 
-static_assert(sizeof(tile::TensorMap) == sizeof(CUtensorMap) &&
-              alignof(tile::TensorMap) == alignof(CUtensorMap));
+// The driver asks for 64 bytes; the headers of CUDA 12 align to that, those of CUDA 13 to 128.
+static_assert(sizeof(tile::TensorMap) == sizeof(CUtensorMap) && alignof(tile::TensorMap) >= 64 &&
+              alignof(tile::TensorMap) <= alignof(CUtensorMap));
 static_assert(TensorMapOption::dtype_bf16 == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
 static_assert(TensorMapOption::no_interleave == CU_TENSOR_MAP_INTERLEAVE_NONE);
 static_assert(TensorMapOption::swizzle_128 == CU_TENSOR_MAP_SWIZZLE_128B);
