@@ -122,7 +122,15 @@ class Steps {
   WF_DEVICE bool is_plain(i32 i) const {
     return scales_late() && tile_count(i) == config.tile_kv && !hides_keys(i);
   }
-  WF_DEVICE void place_weights(i32 i) { Arch::to_weights(weights_, scores_, score_extent(i)); }
+  WF_DEVICE void place_weights(i32 i) {
+    Arch::to_weights(weights_, scores_, score_extent(i));
+    if constexpr (sums_operands) {
+      tile::for_slots<typename Scores::Layout>(score_extent(i), [&](int slot) {
+        weight_sum_.e[slot] =
+            tile::fma(weight_sum_.e[slot], alpha_.e[slot], Arch::weight_sum(weights_, slot));
+      });
+    }
+  }
   WF_DEVICE void rescale() {
     tile::for_slots<typename Output::Layout>(output_extent(), [&](int slot) {
       if (Arch::branches_by_row && alpha_.e[slot] == 1.f) return;  // as from most tiles
@@ -156,6 +164,9 @@ class Steps {
   WF_DEVICE void end_item() { tiles_before_ += tiles_; }
 
  private:
+  /// Rounded weights are summed as operands, not while the unrounded ones take registers too.
+  static constexpr bool sums_operands = requires(const Weights& w) { Arch::weight_sum(w, 0); };
+
   WF_DEVICE const Request& request() const { return p_.requests[request_]; }
   WF_DEVICE static i32 bytes_of(DType dtype) {
     return config.element_bytes > 0 ? config.element_bytes : size_of(dtype);

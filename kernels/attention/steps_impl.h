@@ -196,7 +196,7 @@ WF_DEVICE void Steps<Arch, config>::weigh(i32 i) {
     sum_.e[slot] = tile::fma(sum_.e[slot], Traits::splat(alpha_.e[slot]),
                              tile::row_partial_sum(scores_, slot, extent));
   });
-  if constexpr (Arch::rounds_weights) round_weights(extent);
+  if constexpr (Arch::rounds_weights && !sums_operands) round_weights(extent);
 }
 
 /// The output is divided by the sum of the weights that the product sees, so that it is a mean of

@@ -132,6 +132,20 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   WF_DEVICE static void older_multiply_end(Accumulator& c) {
     wgmma_end<1>(c);
   }
+  /// This lane's share of the sum of a row of weights.
+  template <class Weights>
+  WF_DEVICE static float weight_sum(const Weights& weights, int slot) {
+    float sum = 0.f;
+    WF_UNROLL
+    for (int k = 0; k < Weights::cols / 16; ++k) {
+      WF_UNROLL
+      for (int i = slot; i < NvidiaLeftLayout::registers; i += 2) {
+        sum += isa::unpack<Weights::dtype>(weights.r[k][i], 0) +
+               isa::unpack<Weights::dtype>(weights.r[k][i], 1);
+      }
+    }
+    return sum;
+  }
   template <class Weights, class Scores>
   WF_DEVICE static void to_weights(Weights& weights, const Scores& scores, Extent) {
     relayout(weights, scores);
