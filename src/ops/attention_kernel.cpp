@@ -52,7 +52,8 @@ AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o,
   const std::optional<attention::Config> config =
       tune::gpu_attention(architecture, o.q_dtype, head_dim, packed_rows);
   if (!config) {
-    fail_option(place, "head_dim", std::to_string(head_dim), core::join("up to ", tune::max_gpu_head_dim));
+    fail_option(place, "head_dim", std::to_string(head_dim),
+                core::join("up to ", tune::max_gpu_head_dim));
   }
   const generate::LoadedKernel& kernel = generate::kernel_on(*place.gpu, *config);
   const int all = kernel.blocks_per_multiprocessor * place.gpu->properties().multiprocessors;
