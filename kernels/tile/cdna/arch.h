@@ -58,10 +58,10 @@ struct CdnaTeam : CdnaCommon<waves> {
                                    const Source& source, const Tail&, int which, i32 first,
                                    i32 count) {
     if (count <= 0) return;
-    look_up<Tile::rows>(pending.next, source, first, count);
-    fetch_rows(pending.tile, source, pending.next.place);
+    look_up<Tile::rows>(pending.next, source, first);
+    fetch_rows(pending.tile, source, pending.next.place, count);
     if (which == 1) {
-      look_up<Tile::rows>(pending.next, source, first + Tile::rows, Tile::rows);
+      look_up<Tile::rows>(pending.next, source, first + Tile::rows);
     }
   }
   /// Between two barriers: every wave is done with the tile before, and every wave sees the new

@@ -16,13 +16,12 @@ struct NextPlace {
   Place place;
 };
 
-/// Rows behind `count` stand for the last one.
 template <int rows, class Place, class Source>
-WF_DEVICE void look_up(NextPlace<Place>& next, const Source& source, i32 first, i32 count) {
+WF_DEVICE void look_up(NextPlace<Place>& next, const Source& source, i32 first) {
   static_assert(rows <= 64);
   if (next.first == first) return;
   next.first = first;
-  next.place = source.segment[0].place(first + min(isa::thread() % rows, count - 1));
+  next.place = source.segment[0].place(first + isa::thread() % rows);
 }
 
 /// Which rows and columns a lane copies: chunks of one column, of neighbouring rows where it can,
@@ -41,11 +40,11 @@ struct CopyLayout {
   WF_DEVICE i32 column() const { return lane % Tile::chunks * Tile::chunk_elements; }
 };
 
-/// Asks for the rows of a tile; each lane holds the place of one. What lies behind the end is
-/// something.
+/// Asks for the first `count` rows of a tile; each lane holds the place of one. The last one and
+/// the first column stand for those behind the end.
 template <class Tile, int lanes, class Source>
 WF_DEVICE void fetch_rows(PendingTile<Tile, lanes>& pending, const Source& source,
-                          typename Source::Place place) {
+                          typename Source::Place place, i32 count) {
   const CopyLayout<Tile, lanes> layout;
   i32 column = layout.column();
   if (column >= source.columns()) column = 0;
@@ -57,7 +56,7 @@ WF_DEVICE void fetch_rows(PendingTile<Tile, lanes>& pending, const Source& sourc
   }
   WF_UNROLL
   for (int i = 0; i < layout.per_lane; ++i) {
-    const int row = layout.row(i);
+    const int row = min(layout.row(i), count - 1);
     const char* from = source.segment[0].base + isa::shuffle(offset, row);
     if constexpr (Source::most_segments > 1) {
       const i64 second = isa::shuffle(second_offset, row);
