@@ -67,6 +67,10 @@ gpu-test: build  ## Run the case tables on this machine's GPU: C++, then Python
 	@ctest --test-dir $(BUILD) -L gpu --output-on-failure --no-tests=error
 	@$(PYTEST) tests/gpu_python $(ARGS)
 
+.PHONY: check-amd
+check-amd: build  ## Registers, LDS and spills of the kernels for gfx942 and gfx950; predicted shares of peak
+	@$(PY) tools/check_amd.py --build $(BUILD)
+
 .PHONY: asan ubsan tsan
 asan ubsan tsan: setup  ## Run the fast C++ tests under a sanitizer
 	@cmake --preset $@ --log-level=WARNING >/dev/null

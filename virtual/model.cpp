@@ -390,14 +390,17 @@ class Model {
 
 }  // namespace
 
-u32 resident_workgroups(const LaunchState& state) {
-  const Kernel& kernel = state.launch.kernel;
+u32 resident_workgroups(const Kernel& kernel, u32 waves, u32 lds_bytes, Target target) {
   constexpr u32 wave_slots = 8, register_count = 512;
   const u32 registers = std::max(kernel.descriptor.vgprs(), 8u);
   const u32 waves_per_simd = std::clamp(register_count / registers, 1u, wave_slots);
-  const u32 by_waves = std::max(waves_per_simd * simd_count / state.waves, 1u);
-  const u32 by_lds = state.lds_bytes ? lds_limit(state.target) / state.lds_bytes : ~0u;
+  const u32 by_waves = std::max(waves_per_simd * simd_count / waves, 1u);
+  const u32 by_lds = lds_bytes ? lds_limit(target) / lds_bytes : ~0u;
   return std::max(1u, std::min(by_waves, by_lds));
+}
+
+u32 resident_workgroups(const LaunchState& state) {
+  return resident_workgroups(state.launch.kernel, state.waves, state.lds_bytes, state.target);
 }
 
 ModelResult simulate(const Program& program, const std::vector<Trace>& traces, LoopRange loop) {

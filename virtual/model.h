@@ -10,7 +10,8 @@
 
 namespace instinct {
 
-// Workgroups that a compute unit holds at once, by LDS, registers and wave slots.
+// Workgroups of `waves` waves that a compute unit holds at once, by LDS, registers and wave slots.
+u32 resident_workgroups(const Kernel& kernel, u32 waves, u32 lds_bytes, Target target);
 u32 resident_workgroups(const LaunchState& state);
 
 // A loop of the program: the instructions from `first` to the backward branch `last`.

@@ -90,24 +90,29 @@ int cache(Arguments arguments) {
 }
 
 int compile(Arguments arguments) {
-  std::string name, variant;
+  std::string name, variant, object;
   bool wants_source = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--source") {
       wants_source = true;
     } else if (arguments[i] == "--variant" && i + 1 < arguments.size()) {
       variant = generate::read_file(arguments[++i]);
+    } else if (arguments[i] == "--object" && i + 1 < arguments.size()) {
+      object = arguments[++i];
     } else if (name.empty() && !arguments[i].starts_with("-")) {
       name = arguments[i];
     } else {
       throw UsageError("compile: unexpected '" + std::string(arguments[i]) + "'");
     }
   }
-  if (name.empty()) throw UsageError("usage: wavefire compile SPEC [--variant FILE] [--source]");
+  if (name.empty()) {
+    throw UsageError("usage: wavefire compile SPEC [--variant FILE] [--source] [--object FILE]");
+  }
   const generate::KernelSpec spec = generate::parse_spec(name, variant);
   if (wants_source) return std::fputs(generate::source_of(spec).c_str(), stdout) < 0 ? 1 : 0;
   if (isatty(STDERR_FILENO) != 0) set_compile_observer(show_progress);
   const auto kernel = generate::provide(spec);
+  if (!object.empty()) generate::write_file(object, kernel->object);
   std::printf("%s: %s, %zu bytes\n", name_of(spec).c_str(),
               origins[static_cast<std::size_t>(kernel->origin)], kernel->object.size());
   return 0;

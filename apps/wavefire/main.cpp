@@ -20,6 +20,7 @@ constexpr const char* help =
   compile SPEC              compile a kernel into the cache, unless it is there
       --variant FILE          with the user's source that the kernel is made of
       --source                print its source instead
+      --object FILE           write what was compiled there too
   bundle LIST FILE ARCH...  compile the kernels of a list, for each architecture, into a bundle
   cache list                entries with their keys
   cache size                their number and bytes

@@ -215,11 +215,11 @@ std::string gpu_source(const KernelSpec& spec, const Config& config) {
   const std::string entry = entry_of(spec);
   const Target& target = target_of(spec.architecture);
   constexpr const char* body = "  Kernel::run(params);\n";
-  return core::join("#include \"", target.rows_header, "\"\n\n#include \"",
-                    row.space, "/entry.h\"\n\nnamespace wavefire::", row.space,
-                    " {\nusing Teams = tile::RowTeams<", config.rows.lanes, ", ",
-                    config.rows.teams, ", ", config.rows.kept, ">;\nusing Kernel = ", row.type,
-                    ";\n", launch_info(entry, "0"),
+  return core::join("#include \"", target.rows_header, "\"\n\n#include \"", row.space,
+                    "/entry.h\"\n\nnamespace wavefire::", row.space,
+                    " {\nusing Teams = tile::RowTeams<", config.rows.lanes, ", ", config.rows.teams,
+                    ", ", config.rows.kept, ">;\nusing Kernel = ", row.type, ";\n",
+                    launch_info(entry, "0"),
                     target.platform == Platform::cuda ? cuda_kernel(entry, body)
                                                       : hip_kernel(entry, "2, 8", body),
                     "}\n");

@@ -21,9 +21,9 @@ constexpr std::string_view operation = "kernel spec";
 constexpr std::array operation_names = {"attention", "norm",   "activation", "merge",
                                         "rope",      "append", "index",      "sampling"};
 static_assert(operation_names.size() == std::variant_size_v<KernelConfig>);
-constexpr std::array architecture_names = {"scalar", "avx2",  "avx512", "sm80",  "sm86",  "sm89",
-                                           "sm90",   "sm90a", "sm100",  "sm120", "gfx942",
-                                           "gfx950"};
+constexpr std::array architecture_names = {"scalar", "avx2",  "avx512", "sm80",
+                                           "sm86",   "sm89",  "sm90",   "sm90a",
+                                           "sm100",  "sm120", "gfx942", "gfx950"};
 static_assert(architecture_names.size() == static_cast<std::size_t>(Architecture::gfx950) + 1);
 
 constexpr int largest_int = 65536;
@@ -164,9 +164,9 @@ KernelSpec read_name(std::string_view name, std::string& hash) {
 
 void check_rows(const KernelSpec& spec, const RowTeams& rows) {
   const Target& target = target_of(spec.architecture);
-  core::require(target.rows_header != nullptr, operation, "architecture",
-                name_of(spec.architecture),
-                core::join(operation_of(spec), " on CPUs, sm80 to sm120 without an a, gfx942, gfx950"));
+  core::require(
+      target.rows_header != nullptr, operation, "architecture", name_of(spec.architecture),
+      core::join(operation_of(spec), " on CPUs, sm80 to sm120 without an a, gfx942, gfx950"));
   const bool cpu = target.platform == Platform::cpu;
   const std::string shown =
       core::join("lanes=", rows.lanes, ",teams=", rows.teams, ",kept=", rows.kept);

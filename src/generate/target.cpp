@@ -110,9 +110,9 @@ Architecture architecture_of_gpu(std::string_view name) {
     best_capability = capability;
   }
   if (best != nullptr) return best->architecture;
-  core::fail_unsupported("generate",
-                         core::join("there are no kernels for ", name,
-                                    "; there are for NVIDIA sm_80 to sm_120 and for AMD gfx942, gfx950"));
+  core::fail_unsupported(
+      "generate", core::join("there are no kernels for ", name,
+                             "; there are for NVIDIA sm_80 to sm_120 and for AMD gfx942, gfx950"));
 }
 
 }  // namespace wavefire::generate

@@ -47,7 +47,8 @@ struct SmallResult {
 };
 
 struct SmallAttention {
-  /// 64 dims, one head, float32 (on GPUs queries and KV bfloat16) and no scale unless told otherwise.
+  /// 64 dims, one head, float32 (on GPUs queries and KV bfloat16) and no scale unless told
+  /// otherwise.
   explicit SmallAttention(std::vector<std::pair<int, int>> q_and_kv_lengths)
       : lengths(std::move(q_and_kv_lengths)) {
     options.num_qo_heads = options.num_kv_heads = 1;

@@ -99,6 +99,25 @@ TEST(Bundle, TheCommonListHasWhatDevicesAskFor) {
   }
 }
 
+TEST(Bundle, TheAmdListHasWhatAttentionAsksFor) {
+  for (const Architecture architecture : {Architecture::gfx942, Architecture::gfx950}) {
+    std::set<std::string> listed, asked;
+    for (const std::string& name : names_of_list("amd", name_of(architecture))) {
+      if (name.starts_with("attention")) listed.insert(name);
+    }
+    for (DType dtype : {DType::f16, DType::bf16}) {
+      for (int head_dim : {8, 64, 72, 128, 136, 256}) {
+        for (std::int64_t rows : {0, 1, 32, 33, 1000}) {
+          const auto config = tune::gpu_attention(architecture, dtype, head_dim, rows);
+          asked.insert(name_of(KernelSpec{architecture, config.value()}));
+        }
+      }
+    }
+    EXPECT_EQ(asked, listed);
+    EXPECT_FALSE(tune::gpu_attention(architecture, DType::bf16, 264, 1).has_value());
+  }
+}
+
 TEST(Targets, DevicesTakeTheirOwnCodeOrThatOfTheNearestBeforeThem) {
   EXPECT_EQ(architecture_of_gpu("sm_80"), Architecture::sm80);
   EXPECT_EQ(architecture_of_gpu("sm_87"), Architecture::sm86);

@@ -9,8 +9,11 @@
 #include "virtual/cli/values.h"
 #include "virtual/code_object.h"
 #include "virtual/execute.h"
+#include "virtual/instruction.h"
 #include "virtual/kernarg.h"
 #include "virtual/memory.h"
+#include "virtual/model.h"
+#include "virtual/opcode.h"
 
 namespace instinct::cli {
 namespace {
@@ -23,7 +26,24 @@ std::vector<std::byte> read_file(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
+// The instructions of a kernel by unit, as they stand in the code.
+void list_instructions(const CodeObject& object, const Program& program, const Kernel& kernel) {
+  u32 counts[unit_count] = {}, all = 0;
+  for (const Instruction& in : program.instructions()) {
+    if (object.function_at(in.address) != kernel.name) continue;
+    if (in.opcode != nullptr) ++counts[static_cast<int>(in.opcode->unit)];
+    ++all;
+  }
+  std::printf("  %u instructions:", all);
+  for (int unit = 0; unit < unit_count; ++unit) {
+    const char* separator = unit == 0 ? "" : ",";
+    std::printf("%s %u %s", separator, counts[unit], name_of(static_cast<Unit>(unit)));
+  }
+  std::printf("\n");
+}
+
 void list(const CodeObject& object) {
+  const auto program = Program::decode(object);
   std::printf("%s, %zu kernels\n", name_of(object.target()), object.kernels().size());
   for (const Kernel& kernel : object.kernels()) {
     std::printf("\n%s\n", kernel.name.c_str());
@@ -31,7 +51,11 @@ void list(const CodeObject& object) {
         "  %u VGPRs (%u AGPRs), %u SGPRs, %u + %u spilled; %u bytes of LDS, %u of scratch\n",
         kernel.vgprs, kernel.agprs, kernel.sgprs, kernel.vgpr_spills, kernel.sgpr_spills,
         kernel.descriptor.lds_bytes, kernel.descriptor.scratch_bytes);
-    std::printf("  blocks of up to %u work items\n", kernel.max_threads);
+    const u32 waves = (kernel.max_threads + 63) / 64;
+    std::printf("  blocks of up to %u work items, %u of them on a compute unit\n",
+                kernel.max_threads,
+                resident_workgroups(kernel, waves, kernel.descriptor.lds_bytes, object.target()));
+    list_instructions(object, *program, kernel);
     u32 index = 0;
     for (const KernelArgument& argument : kernel.arguments) {
       if (!argument.is_explicit()) continue;

@@ -34,31 +34,46 @@ struct CdnaTeam : CdnaCommon<waves> {
   using QueryTile = NoQueryTile;
   template <int stages>
   using Barriers = NoBarriers<stages>;
-  template <class KTile, class VTile, class>
+  template <class Tile, class Place>
+  struct PendingPart {
+    PendingTile<Tile, team_lanes>& tile;
+    NextPlace<Place>& next;
+  };
+  template <class KTile, class VTile, class Place>
   struct Pending {
-    PendingTile<KTile, team_lanes> k_;
-    PendingTile<VTile, team_lanes> v_;
-    WF_DEVICE PendingTile<KTile, team_lanes>& k() { return k_; }
-    WF_DEVICE PendingTile<VTile, team_lanes>& v() { return v_; }
+    NextPlace<Place> next;
+    PendingTile<KTile, team_lanes> k_tile;
+    PendingTile<VTile, team_lanes> v_tile;
+    WF_DEVICE auto k() { return PendingPart<KTile, Place>{k_tile, next}; }
+    WF_DEVICE auto v() { return PendingPart<VTile, Place>{v_tile, next}; }
   };
 
   template <class Barriers>
   WF_DEVICE static void init(Barriers&) {}
   template <class Pending>
-  WF_DEVICE static void begin_item(Pending&) {}
+  WF_DEVICE static void begin_item(Pending& pending) {
+    pending.next.first = -1;
+  }
 
-  template <class Tile, class Source>
-  WF_DEVICE static void load_begin(Tile&, PendingTile<Tile, team_lanes>& pending, NoSlot, const Source& source,
-                                   const Tail&, int, i32 first, i32 count) {
-    if (count > 0) fetch_rows(pending, source, first, count);
+  template <class Tile, class Place, class Source>
+  WF_DEVICE static void load_begin(Tile&, PendingPart<Tile, Place> pending, NoSlot,
+                                   const Source& source, const Tail&, int which, i32 first,
+                                   i32 count) {
+    if (count <= 0) return;
+    look_up<Tile::rows>(pending.next, source, first);
+    fetch_rows(pending.tile, source, pending.next.place, count);
+    if (which == 1) {
+      look_up<Tile::rows>(pending.next, source, first + Tile::rows);
+    }
   }
   /// Between two barriers: every wave is done with the tile before, and every wave sees the new
   /// one.
-  template <class Tile, class Source, class Transform>
-  WF_DEVICE static void load_end(Tile& tile, const PendingTile<Tile, team_lanes>& pending, NoSlot,
-                                 const Source&, i32, i32, bool, Transform&&) {
+  template <class Tile, class Place, class Source, class Transform>
+  WF_DEVICE static void load_end(Tile& tile, PendingPart<Tile, Place> pending, NoSlot,
+                                 const Source& source, i32, i32 count, bool, Transform&&) {
     team_sync();
-    place_rows(tile, pending);
+    clear_behind(pending.tile, count, source.columns());
+    place_rows(tile, pending.tile);
     team_sync();
   }
   template <class Operand, class Address, class Transform>

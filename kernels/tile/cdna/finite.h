@@ -20,7 +20,7 @@ WF_DEVICE bool has_non_finite(const Tile& tile) {
   constexpr u32 exponent_unit = Tile::dtype == DType::bf16 ? 0x00800080u : 0x04000400u;
   u32 carries = 0;
   for (int column = isa::thread() % 64; column < Tile::cols; column += 64) {
-    const u64* keys = reinterpret_cast<const u64*>(&tile.data[column * Tile::stride]);
+    const u64* keys = reinterpret_cast<const u64*>(&tile.data[column * Tile::rows]);
     WF_UNROLL
     for (int i = 0; i < Tile::rows / 4; ++i) {
       const u32 low = static_cast<u32>(keys[i]), high = static_cast<u32>(keys[i] >> 32);
@@ -38,7 +38,7 @@ WF_DEVICE u64 non_finite_rows(const Tile& tile) {
   const int row = isa::thread() % 64;
   bool found = false;
   for (int column = 0; row < Tile::rows && column < Tile::cols; ++column) {
-    found = found || is_non_finite<Tile::dtype>(tile.data[column * Tile::stride + row]);
+    found = found || is_non_finite<Tile::dtype>(tile.data[Tile::offset(column, row)]);
   }
   return isa::ballot(found);
 }
@@ -73,7 +73,7 @@ WF_DEVICE void take_non_finite(Accumulator& c, const Weights& a, Tile& b, Sync&&
     const float weight = weight_of_key(a, key);
     WF_UNROLL
     for (int j = 0; j < L::per_slot; ++j) {
-      const u16 value = b.data[L::col(lane, j) * Tile::stride + key];
+      const u16 value = b.data[Tile::offset(L::col(lane, j), key)];
       float& sum = c.e[L::index(0, j)];
       if (weight != 0.f) sum = fma(weight, isa::unpack<Tile::dtype>(value, 0), sum);
     }
@@ -82,7 +82,7 @@ WF_DEVICE void take_non_finite(Accumulator& c, const Weights& a, Tile& b, Sync&&
   for (int key = 0; key < Tile::rows; ++key) {
     if ((rows >> key & 1) == 0) continue;
     for (int column = lane; column < Tile::cols; column += L::lanes) {
-      b.data[column * Tile::stride + key] = 0;
+      b.data[Tile::offset(column, key)] = 0;
     }
   }
   sync();

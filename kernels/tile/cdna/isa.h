@@ -23,6 +23,12 @@ namespace isa {
 inline constexpr int warp_lanes = 64;
 
 WF_DEVICE int thread() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
+/// The same, read anew: compilers cannot compute ahead of a loop what depends on it.
+WF_DEVICE int thread_anew() {
+  int x = thread();
+  asm volatile("" : "+v"(x));  // no instruction
+  return x;
+}
 WF_DEVICE int block() { return static_cast<int>(__builtin_amdgcn_workgroup_id_x()); }
 
 WF_DEVICE void barrier() {
@@ -47,6 +53,12 @@ WF_DEVICE void warp_barrier() {
 WF_DEVICE float shuffle(float a, int lane) {
   const int bits = __builtin_bit_cast(int, a);
   return __builtin_bit_cast(float, __builtin_amdgcn_ds_bpermute(lane << 2, bits));
+}
+
+WF_DEVICE i64 shuffle(i64 a, int lane) {
+  const auto low = __builtin_amdgcn_ds_bpermute(lane << 2, static_cast<int>(a));
+  const auto high = __builtin_amdgcn_ds_bpermute(lane << 2, static_cast<int>(a >> 32));
+  return static_cast<i64>(static_cast<u64>(static_cast<u32>(high)) << 32 | static_cast<u32>(low));
 }
 
 /// Bit mode of ds_swizzle: within 32 lanes, the value of lane `lane ^ mask`.

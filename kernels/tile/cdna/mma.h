@@ -1,10 +1,11 @@
-// Matrix products by 32x32 MFMA (isa::mfma_32x32 of the architecture, included before). They compute the transposed product: what the tile layer calls
-// the left operand is the instruction's right one.
+// Matrix products by 32x32 MFMA (isa::mfma_32x32 of the architecture, included before). They
+// compute the transposed product: what the tile layer calls the left operand is the instruction's
+// right one.
 #pragma once
 
-#include "tile/fragment.h"
 #include "tile/cdna/shared.h"
 #include "tile/cdna/wave.h"
+#include "tile/fragment.h"
 
 WF_NAMESPACE_BEGIN(tile)
 
@@ -44,11 +45,11 @@ WF_DEVICE void set_block(Accumulator& c, int block, Float16 r) {
   for (int i = 0; i < 16; ++i) c.e[block * 16 + i] = r[i];
 }
 
-/// This lane's four of the k-th eight columns of a row: of the lane's one of the 32 from `first` on.
+/// This lane's four of the k-th eight columns of a row: of the lane's one of the 32 from `first`
+/// on.
 template <class Tile>
-WF_DEVICE Short4 four_of_row(const Tile& tile, int first, int k) {
-  const int lane = isa::thread() & 63;
-  const int at = (first + lane % 32) * Tile::stride + k * 8 + lane / 32 * 4;
+WF_DEVICE Short4 four_of_row(const Tile& tile, int lane, int first, int k) {
+  const int at = Tile::offset(first + lane % 32, k * 8 + lane / 32 * 4);
   return *reinterpret_cast<const Short4*>(&tile.data[at]);
 }
 
@@ -56,6 +57,7 @@ WF_DEVICE Short4 four_of_row(const Tile& tile, int first, int k) {
 template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void mfma_abt(Accumulator& c, const Operand& a, const Tile& b) {
   constexpr int groups = isa::mfma_columns / 8;
+  const int lane = isa::thread_anew() & 63;  // or addresses would fill registers between tiles
   WF_UNROLL
   for (int block = 0; block < Tile::rows / 32; ++block) {
     Float16 sum = {};
@@ -63,7 +65,7 @@ WF_DEVICE void mfma_abt(Accumulator& c, const Operand& a, const Tile& b) {
     for (int k = 0; k < Operand::cols / 8; k += groups) {
       Short4 rows[groups];
       WF_UNROLL
-      for (int i = 0; i < groups; ++i) rows[i] = four_of_row(b, block * 32, k + i);
+      for (int i = 0; i < groups; ++i) rows[i] = four_of_row(b, lane, block * 32, k + i);
       sum = isa::mfma_32x32<Operand::dtype>(rows, a.r + k, sum);
     }
     set_block(c, block, sum);
@@ -74,6 +76,7 @@ WF_DEVICE void mfma_abt(Accumulator& c, const Operand& a, const Tile& b) {
 template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void mfma_ab(Accumulator& c, const Operand& a, const Tile& b) {
   constexpr int groups = isa::mfma_columns / 8;
+  const int lane = isa::thread_anew() & 63;  // or addresses would fill registers between tiles
   WF_UNROLL
   for (int block = 0; block < Tile::cols / 32; ++block) {
     Float16 sum = block_of(c, block);
@@ -81,7 +84,7 @@ WF_DEVICE void mfma_ab(Accumulator& c, const Operand& a, const Tile& b) {
     for (int k = 0; k < Operand::cols / 8; k += groups) {
       Short4 rows[groups];
       WF_UNROLL
-      for (int i = 0; i < groups; ++i) rows[i] = four_of_row(b, block * 32, k + i);
+      for (int i = 0; i < groups; ++i) rows[i] = four_of_row(b, lane, block * 32, k + i);
       sum = isa::mfma_32x32<Operand::dtype>(rows, a.r + k, sum);
     }
     set_block(c, block, sum);

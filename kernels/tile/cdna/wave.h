@@ -9,7 +9,8 @@ WF_NAMESPACE_BEGIN(tile)
 template <int waves>
 struct CdnaWave {
   static constexpr int team = waves * 64;
-  WF_DEVICE static int lane() { return isa::thread(); }
+  /// Read anew with each item, or what depends on it would fill the registers between items.
+  WF_DEVICE static int lane() { return isa::thread_anew(); }
   WF_DEVICE static float shuffle_xor(float a, int mask) { return isa::shuffle_xor(a, mask); }
 };
 

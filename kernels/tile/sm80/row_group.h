@@ -247,7 +247,7 @@ class NvidiaRowGroup {
     }
     template <DType dtype, bool aligned>
     WF_DEVICE Element read_as(int i) const {
-      using Rows = NvidiaRows<32, aligned, 0>;
+      using Rows = TeamRows<32, aligned, 0>;
       const int count = segment.count(i);
       Element v = ElementTraits<Element>::splat(source_.behind);
       if constexpr (aligned) {  // whole, or behind the end
@@ -299,12 +299,12 @@ class NvidiaRowGroup {
     const i64 column = segment.column(i);
     with_output_dtype(dtype, [&]<DType out>() {
       if (segment.is_whole(i) && reinterpret_cast<u64>(data) % 16 == 0) {
-        return NvidiaRows<32, true, 0>::template store<out>(data, column, width, v);
+        return TeamRows<32, true, 0>::template store<out>(data, column, width, v);
       }
       WF_UNROLL
       for (int e = 0; e < width; ++e) {
         if (e < count) {
-          NvidiaRows<32, false, 0>::template store<out>(data, column + e, 1, Floats<1>{{v.e[e]}});
+          TeamRows<32, false, 0>::template store<out>(data, column + e, 1, Floats<1>{{v.e[e]}});
         }
       }
     });
