@@ -11,9 +11,10 @@ from .scheduler import Work
 from .weights import LlamaConfig
 
 # From transformers in float32, with the same weights. Logits of SmolLM2 lie within about +-30, and
-# float32 keeps seven digits in each of some 30 layers. bfloat16 keeps two and a half: transformers'
-# own bfloat16 is up to 0.75 away from its float32 (on average 0.13), ours up to 0.92 (0.11).
-TOLERANCE = {torch.float32: 5e-3, torch.bfloat16: 1.5}
+# float32 keeps seven digits in each of some 30 layers. bfloat16 keeps two and a half: over 92 rows
+# the root mean square of its error was 0.13 in transformers' own bfloat16 and 0.11 in ours. The
+# largest error of a single logit, of six million, was 1.27.
+TOLERANCE = {torch.float32: 5e-3, torch.bfloat16: 2.0}
 
 
 def reference_model(config: LlamaConfig, weights: dict[str, torch.Tensor]) -> LlamaForCausalLM:
