@@ -1,12 +1,13 @@
 // Compiling many kernels into one file: what a build does for the kernels that it carries.
 #include <atomic>
 #include <cstdio>
-#include <exception>
 #include <map>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "commands.h"
+#include "core/check.h"
 #include "generate/bundle.h"
 #include "generate/files.h"
 #include "generate/generate.h"
@@ -18,7 +19,7 @@ int bundle(Arguments arguments) {
   const std::vector<generate::KernelSpec> specs =
       generate::specs_of_list(generate::read_file(arguments[0]), arguments.subspan(2));
   std::map<std::string, generate::Entry> entries;
-  std::exception_ptr error;
+  std::string errors;  // of all kernels that do not come about
   std::mutex mutex;
   std::atomic<std::size_t> next = 0;
   const auto compile_some = [&] {
@@ -28,10 +29,9 @@ int bundle(Arguments arguments) {
         generate::require_registers_only(specs[i], kernel->object);
         const std::lock_guard lock(mutex);
         entries[generate::kernel_id(specs[i])] = {text_of(specs[i]), "bundle", kernel->object};
-      } catch (...) {
+      } catch (const Error& error) {
         const std::lock_guard lock(mutex);
-        error = std::current_exception();
-        next = specs.size();
+        errors += core::join(errors.empty() ? "" : "\n", error.what());
       }
     }
   };
@@ -39,7 +39,7 @@ int bundle(Arguments arguments) {
     std::vector<std::jthread> threads(std::max(1u, std::thread::hardware_concurrency()));
     for (std::jthread& thread : threads) thread = std::jthread(compile_some);
   }
-  if (error) std::rethrow_exception(error);
+  if (!errors.empty()) throw Error(ErrorKind::compile, errors);
   generate::write_bundle(arguments[1], entries);
   std::printf("%zu kernels in %s\n", entries.size(), std::string(arguments[1]).c_str());
   return 0;

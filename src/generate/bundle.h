@@ -43,8 +43,8 @@ const Bundle& built_in();
 std::vector<KernelSpec> specs_of_list(const std::string& list,
                                       std::span<const std::string_view> architectures);
 
-/// Throws `Error` (compile) if a compiled kernel keeps anything in local memory: those that are
-/// built in must not, since it would pass by the tests.
+/// Throws `Error` (compile) if a compiled kernel keeps anything in local memory, or more than is
+/// known of it: those that are built in must not, since it would pass by the tests.
 void require_registers_only(const KernelSpec& spec, std::string_view object);
 
 /// Writes a bundle of entries with their ids.

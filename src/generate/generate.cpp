@@ -96,7 +96,8 @@ std::shared_ptr<const Kernel> load_compiled(const KernelSpec& spec, const Cache&
 
 std::string kernel_id(const KernelSpec& spec) {
   const char separator = '\0';
-  const std::string all = core::join(text_of(spec), separator, headers_hash());
+  const std::string all =
+      core::join(text_of(spec), separator, source_of(spec), separator, headers_hash());
   return sha256(all).substr(0, id_digits);
 }
 

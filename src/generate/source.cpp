@@ -152,7 +152,7 @@ std::string launch_info(const std::string& entry, const char* dynamic_bytes) {
 
 /// A CUDA kernel whose body is `body`.
 std::string cuda_kernel(const std::string& entry, const char* body,
-                        const std::string& attributes = "__launch_bounds__(Kernel::threads, 1)") {
+                        const std::string& attributes = "__launch_bounds__(Kernel::threads)") {
   return core::join("extern \"C\" WF_GLOBAL void ", attributes, "\n    ", entry,
                     "(const __grid_constant__ Kernel::Launch params) {\n", body, "}\n");
 }
@@ -169,6 +169,9 @@ std::string gpu_source(const KernelSpec& spec, const attention::Config& config) 
   const Target& target = target_of(spec.architecture);
   const std::string entry = entry_of(spec);
   const bool is_cuda = target.platform == Platform::cuda;
+  // A block alone may take all registers: else the compiler spills for the sake of more blocks.
+  const bool alone =
+      spec.architecture == Architecture::sm80 || spec.architecture == Architecture::sm90a;
   return core::join(
       "#include \"", target.header, "\"\n\n#include \"attention/entry.h\"\n#include \"",
       target.schedule_header,
@@ -177,7 +180,9 @@ std::string gpu_source(const KernelSpec& spec, const attention::Config& config) 
       launch_info(entry, is_cuda ? "Kernel::shared_bytes" : "0"),
       is_cuda ? cuda_kernel(entry,
                             "  extern __shared__ __align__(1024) u8 memory[];\n"
-                            "  Kernel::run(params, memory);\n")
+                            "  Kernel::run(params, memory);\n",
+                            alone ? "__launch_bounds__(Kernel::threads, 1)"
+                                  : "__launch_bounds__(Kernel::threads)")
               : hip_kernel(entry, "1, 1",
                            "  WF_SHARED static Kernel::Steps::Shared shared;\n"
                            "  Kernel::run(params, &shared);\n"),

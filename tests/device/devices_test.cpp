@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "wavefire/attention.h"
 #include "wavefire/config.h"
+#include "wavefire/norm.h"
 
 namespace wavefire {
 namespace {

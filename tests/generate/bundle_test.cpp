@@ -108,13 +108,15 @@ TEST(Bundle, TheAmdListHasWhatAttentionAsksFor) {
     for (DType dtype : {DType::f16, DType::bf16}) {
       for (int head_dim : {8, 64, 72, 128, 136, 256}) {
         for (std::int64_t rows : {0, 1, 32, 33, 1000}) {
-          const auto config = tune::gpu_attention(architecture, dtype, head_dim, rows);
-          asked.insert(name_of(KernelSpec{architecture, config.value()}));
+          const auto kernel =
+              tune::gpu_attention(architecture, {dtype, dtype, /*rotates=*/false, head_dim}, rows);
+          asked.insert(name_of(KernelSpec{architecture, kernel.value().config}));
         }
       }
     }
     EXPECT_EQ(asked, listed);
-    EXPECT_FALSE(tune::gpu_attention(architecture, DType::bf16, 264, 1).has_value());
+    const tune::GpuAttentionProblem wide = {DType::bf16, DType::bf16, /*rotates=*/false, 264};
+    EXPECT_FALSE(tune::gpu_attention(architecture, wide, 1).has_value());
   }
 }
 
