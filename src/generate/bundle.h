@@ -39,7 +39,8 @@ class Bundle {
 const Bundle& built_in();
 
 /// The kernels that a list names, for `architectures`. A line such as "norm:kind=layer" is for each
-/// of them, one that names an architecture for that one; sm90a goes with sm90. '#' begins a comment.
+/// of them, one that names an architecture for that one; sm90a goes with sm90. '#' begins a
+/// comment.
 std::vector<KernelSpec> specs_of_list(const std::string& list,
                                       std::span<const std::string_view> architectures);
 
