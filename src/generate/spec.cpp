@@ -248,21 +248,17 @@ void check_config(const KernelSpec& spec, const MergeConfig& c) {
 void check_config(const KernelSpec& spec, const RopeConfig& c) { check_rows(spec, c.rows); }
 void check_config(const KernelSpec& spec, const AppendConfig& c) { check_rows(spec, c.rows); }
 
-void check_on_gpu(const KernelSpec& spec) {
-  const Target& target = target_of(spec.architecture);
-  core::require(target.platform == Platform::cuda && target.rows_header != nullptr, operation,
-                "architecture", name_of(spec.architecture),
-                core::join(operation_of(spec), " on sm80 to sm120 without an a"));
-}
-
 void check_config(const KernelSpec& spec, const IndexConfig& c) {
-  check_on_gpu(spec);
   check_rows(spec, c.rows);
+  core::require(target_of(spec.architecture).platform != Platform::cpu, operation, "architecture",
+                name_of(spec.architecture), "index on sm80 to sm120 without an a, gfx942, gfx950");
 }
 
 void check_config(const KernelSpec& spec, const SamplingConfig& c) {
-  check_on_gpu(spec);
   const Target& target = target_of(spec.architecture);
+  core::require(target.platform == Platform::cuda && target.rows_header != nullptr, operation,
+                "architecture", name_of(spec.architecture),
+                "sampling on sm80 to sm120 without an a");
   const bool is_power = c.lanes > 0 && (c.lanes & (c.lanes - 1)) == 0;
   core::require(is_power && c.lanes >= 32 && c.lanes <= 1024, operation, "lanes", c.lanes,
                 "a power of 2 from 32 to 1024");

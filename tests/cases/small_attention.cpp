@@ -4,6 +4,7 @@ namespace wavefire::cases {
 
 SmallResult SmallAttention::run(const Route& route) const {
   AttentionOptions o = options;
+  o.device = test_device();
   o.kv_layout = route.layout;
   o.workers = route.workers;
   o.fixed_split_kv = route.fixed_split;

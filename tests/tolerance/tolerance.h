@@ -34,6 +34,7 @@ struct AttentionPrecision {
   DType out = DType::f32;
   std::int64_t head_dim = 0;
   std::int64_t longest_position = 0;  // of rotated rows; 0: nothing is rotated
+  double largest_value = 0;           // max |v|
 };
 
 /// Largest absolute error of a logit whose products sum up in magnitude to `magnitude`.
@@ -52,14 +53,17 @@ inline double logit_error(const AttentionPrecision& p, double magnitude) {
 }
 
 /// Largest absolute error of an output. `value_magnitude` is sum p |v|; a logit error d changes p
-/// by a factor within exp(2 d); p itself is rounded to the operand type.
+/// by a factor within exp(2 d); p itself, at most 1, is rounded to the operand type: float16 loses
+/// up to half of its smallest subnormal of every weight.
 inline double output(const AttentionPrecision& p, double expected, double value_magnitude,
                      double logit_magnitude, std::int64_t keys) {
   const double u = unit_roundoff(DType::f32);
   const double weights = std::expm1(2 * logit_error(p, logit_magnitude)) +
                          (16 + 4 * std::sqrt(static_cast<double>(keys))) * u +
                          (p.operand == DType::f32 ? 0 : 2 * unit_roundoff(p.operand));
-  const double computed = weights * value_magnitude;
+  const double vanished =
+      static_cast<double>(keys) * smallest_error(p.operand) * p.largest_value;
+  const double computed = weights * value_magnitude + vanished;
   return computed + unit_roundoff(p.out) * (std::fabs(expected) + computed) + smallest_error(p.out);
 }
 

@@ -76,7 +76,8 @@ class Checker:
         for work, ours in zip(works, logits, strict=True):
             cache, fed = self.caches.get(work.request.id, (DynamicCache(), 0))
             tokens = torch.tensor([work.request.tokens[fed : work.end]], device=ours.device)
-            theirs = self.model(tokens, cache=cache, use_cache=True).logits[0, -1].float()
+            # By position: its name is past_key_values before transformers 5.18 or so, then cache.
+            theirs = self.model(tokens, None, None, cache, use_cache=True).logits[0, -1].float()
             self.caches[work.request.id] = (cache, work.end)
             difference = float((ours - theirs).abs().max())
             self.compared += 1
