@@ -61,8 +61,7 @@ inline double output(const AttentionPrecision& p, double expected, double value_
   const double weights = std::expm1(2 * logit_error(p, logit_magnitude)) +
                          (16 + 4 * std::sqrt(static_cast<double>(keys))) * u +
                          (p.operand == DType::f32 ? 0 : 2 * unit_roundoff(p.operand));
-  const double vanished =
-      static_cast<double>(keys) * smallest_error(p.operand) * p.largest_value;
+  const double vanished = static_cast<double>(keys) * smallest_error(p.operand) * p.largest_value;
   const double computed = weights * value_magnitude + vanished;
   return computed + unit_roundoff(p.out) * (std::fabs(expected) + computed) + smallest_error(p.out);
 }
