@@ -220,6 +220,8 @@ void check_config(const KernelSpec& spec, const attention::Config& c) {
   core::require(cpu || (c.bundle == 1 && c.tile_rows % 16 == 0), operation, "bundle, tile_rows",
                 core::join(c.bundle, ", ", c.tile_rows), "on GPUs: 1, and multiples of 16");
   if (spec.architecture == Architecture::sm90a) {
+    core::require(c.operand != DType::f32, operation, "operand", name_of(c.operand),
+                  "float16, bfloat16 on sm90a");
     const bool good = c.tile_rows % 64 == 0 && c.tile_rows <= 192 && c.head_dim_qk % 64 == 0 &&
                       c.head_dim_vo % 64 == 0 && (c.tile_kv == 64 || c.tile_kv == 128);
     core::require(good, operation, "tile_rows, tile_kv", core::join(c.tile_rows, ", ", c.tile_kv),

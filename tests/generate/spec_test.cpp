@@ -156,6 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"attention.scalar:stages=-1", {"'stages'", "whole number"}},
                     Bad{"attention.scalar:head_dim_qk=60", {"head_dim", "60", "multiples of 8"}},
                     Bad{"attention.scalar:operand=bfloat16", {"operand", "avx512"}},
+                    Bad{"attention.sm90a:operand=float32", {"operand", "float32", "bfloat16"}},
                     Bad{"index.avx2", {"'architecture'", "avx2", "sm80", "gfx942"}},
                     Bad{"activation.avx2:kind=variant", {"'variant'", "missing", "activate"}},
                     Bad{"activation.avx2\nint x;", {"'variant'", "given", "kind=variant"}},
