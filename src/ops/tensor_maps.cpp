@@ -16,6 +16,18 @@ int box_rows_of(const attention::Params& p, int tile_kv) {
   return fit ? p.page_size : 0;
 }
 
+/// What the driver asks of a tensor map (CUDA Driver API, cuTensorMapEncodeTiled): it is not called
+/// with what it would refuse.
+bool can_encode(const void* data, const device::TensorShape& shape) {
+  const auto good_dim = [](std::uint64_t dim) { return dim > 0 && dim <= std::uint64_t{1} << 32; };
+  const auto good_stride = [](std::uint64_t stride) {
+    return stride % 16 == 0 && stride < std::uint64_t{1} << 40;
+  };
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 &&
+         std::ranges::all_of(shape.dims, good_dim) &&
+         std::ranges::all_of(shape.strides, good_stride);
+}
+
 bool encode(const Place& place, tile::TensorMap& map, const attention::KvTensor& tensor,
             const attention::Params& p, std::int64_t kv_rows, int box_rows) {
   const bool paged = p.page_table != nullptr;
@@ -28,7 +40,7 @@ bool encode(const Place& place, tile::TensorMap& map, const attention::KvTensor&
       .strides = {bytes(tensor.stride_token), bytes(tensor.stride_head),
                   bytes(paged ? tensor.stride_page : tensor.stride_token)},
       .box = {box_columns, static_cast<std::uint32_t>(box_rows), 1, 1}};
-  return place.gpu->driver().encode(map, tensor.data, shape);
+  return can_encode(tensor.data, shape) && place.gpu->driver().encode(map, tensor.data, shape);
 }
 
 }  // namespace
