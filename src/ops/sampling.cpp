@@ -227,6 +227,10 @@ void launch(const ops::Place& place, sampling::Kind kind, std::int64_t count,
   const device::Properties& gpu = place.gpu->properties();
   const generate::Target& target =
       generate::target_of(generate::architecture_of_gpu(gpu.architecture));
+  if (target.platform != generate::Platform::cuda) {
+    core::fail_unsupported(
+        "sampling", core::join("no kernel for ", place.gpu->id(), "; use_device(\"cpu\") has one"));
+  }
   const int passes = kind == sampling::Kind::draw && !p.logits ? 1 : 2;
   const generate::SamplingConfig config =
       tune::sampling_rows(kind, p.size, passes, {target.has_clusters, gpu.shared_bytes_per_block});

@@ -178,7 +178,8 @@ def test_another_device_is_compared_with_the_cpu(
             assert re.fullmatch(refused, str(error))
             continue
         shown = re.search(r"mirror: 4 rows of .* difference (\S+), (\d)", capsys.readouterr().out)
-        assert float(shown[1]) <= (0 if device == "cpu" else 0.1)
+        # Both round each layer to bfloat16, in other orders: as tests/gpu_python/test_serving.py.
+        assert float(shown[1]) <= (0 if device == "cpu" else 0.25)
 
 
 def test_the_first_other_token_is_told() -> None:
