@@ -179,7 +179,7 @@ def test_another_device_is_compared_with_the_cpu() -> None:
     a process of its own: serve.py tells the virtual Instinct before it is opened that tensors are
     the host's memory.
     """
-    paths = [str(Path(__file__).parent), *sys.path]  # with the examples before all
+    paths = [str(Path(__file__).parent), *sys.path]  # these hold the examples too
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     for device in ["cpu", *(d.id for d in wavefire.devices() if d.id.startswith("virtual:"))]:
         arguments = ["--requests", "2", "--max-tokens", "2", "--device", device, "--mirror"]

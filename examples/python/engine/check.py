@@ -76,7 +76,7 @@ class Checker:
         for work, ours in zip(works, logits, strict=True):
             cache, fed = self.caches.get(work.request.id, (DynamicCache(), 0))
             tokens = torch.tensor([work.request.tokens[fed : work.end]], device=ours.device)
-            # By position: its name is past_key_values before transformers 5.18 or so, then cache.
+            # By position: transformers 5.17 names it past_key_values, 5.24 names it cache.
             theirs = self.model(tokens, None, None, cache, use_cache=True).logits[0, -1].float()
             self.caches[work.request.id] = (cache, work.end)
             difference = float((ours - theirs).abs().max())
