@@ -15,7 +15,9 @@ process, the median of repeats, each result checked before it is timed. The ceil
 the same run: reading is a sum over 256 MiB (2 GiB on a GPU), copying a `copy_` of them, the product
 PyTorch's faster square matrix product (float32 or bfloat16). The share of the ceiling is the time
 that the ceiling would allow over the time taken; where the ceiling is a copy, more than 100 % says
-that PyTorch's copy is not the best one. On a GPU times are those of the device.
+that PyTorch's copy is not the best one. On a CPU a copy takes turns with each row operation, and a
+sum over as many bytes with each decode: memory that others use too is not always equally fast. On
+a GPU times are those of the device.
 
 Other machines: run them, then `benchmarks/report.py FILE.json...`, which writes this page.
 """

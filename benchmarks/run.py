@@ -71,6 +71,7 @@ def bench_decode(bench: Bench) -> None:
         for i in (0, 1)
     )
     del flat
+    line = torch.ones(k.numel())  # as many bytes as K and V
     for group in (1, 4, 8):
         q = torch.randn(batch, kv_heads * group, dim, dtype=torch.bfloat16)
         wrapper = wavefire.BatchDecodeWithPagedKVCacheWrapper()
@@ -94,7 +95,8 @@ def bench_decode(bench: Bench) -> None:
             lambda o=ours, p=peer: close(o(), p()[:, :, 0], 0.02),
             4 * k.numel(),
             "B/s",
-            bench.read_bandwidth,
+            None,
+            beside=(line.sum, 4.0 * line.numel()),
         )
 
 

@@ -1,5 +1,10 @@
 #include "wavefire/quantize.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -31,12 +36,36 @@ std::uint8_t pack_eight(const std::uint8_t* bits, BitOrder order) {
   return static_cast<std::uint8_t>((v * places) >> 56);
 }
 
+#ifdef __SSE2__
+constexpr std::array<std::uint8_t, 256> reversed_bits = [] {
+  std::array<std::uint8_t, 256> reversed{};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      if ((byte >> bit & 1) != 0) reversed[byte] |= static_cast<std::uint8_t>(0x80u >> bit);
+    }
+  }
+  return reversed;
+}();
+
+/// Sixteen elements to two bytes.
+void pack_sixteen(const std::uint8_t* bits, BitOrder order, std::uint8_t* out) {
+  const __m128i elements = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bits));
+  const int zeros = _mm_movemask_epi8(_mm_cmpeq_epi8(elements, _mm_setzero_si128()));
+  const auto low = static_cast<std::uint8_t>(~zeros), high = static_cast<std::uint8_t>(~zeros >> 8);
+  out[0] = order == BitOrder::little ? low : reversed_bits[low];
+  out[1] = order == BitOrder::little ? high : reversed_bits[high];
+}
+#endif
+
 /// Bits [begin, end) of x to bytes from `out` on; the last byte is filled up with zeros.
 void pack(const TensorView& x, std::int64_t begin, std::int64_t end, BitOrder order,
           std::uint8_t* out) {
   const auto* bits = x.as<const std::uint8_t>();
   std::int64_t i = begin;
   if (x.strides[0] == 1 && std::endian::native == std::endian::little) {
+#ifdef __SSE2__
+    for (; i + 16 <= end; i += 16, out += 2) pack_sixteen(bits + i, order, out);
+#endif
     for (; i + 8 <= end; i += 8) *out++ = pack_eight(bits + i, order);
   }
   for (; i < end; i += 8) {
