@@ -21,8 +21,9 @@ def test_wheel_is_complete(tmp_path: Path) -> None:
     site = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
-    libraries = sorted(file.name for file in (site / "wavefire/lib").iterdir())
-    assert libraries == ["libwavefire.so", "libwavefire_ffi.so"]
+    files = {file.name for file in (site / "wavefire/lib").iterdir()}
+    files.discard("kernels.bundle")  # only where a compiler for GPUs was found
+    assert files == {"libwavefire.so", "libwavefire_ffi.so", "wavefire"}
     program = "import wavefire; print(wavefire.__version__, wavefire.__file__)"
     result = subprocess.run(
         [sys.executable, "-c", program],
