@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._errors import message, number, shown
+from ._graphs import Opaque
 from ._library import Handle, function
 from ._tensors import (
     device_and_stream,
@@ -32,8 +33,9 @@ _plan = function(
     "fixed_split_size", "disable_split_kv", "device", "device", "device", "paged_kv_indices_buf",
 )  # fmt: skip
 _run = function(
-    "attention_run", "plan", "q", "k", "v", "out", "lse", "q_scale", "k_scale", "v_scale",
-    "q_scale", "k_scale", "v_scale", "sinks", "alibi_slopes",
+    "attention_run", "Opaque plan", "Tensor q", "Tensor k", "Tensor v", "Tensor! out",
+    "Tensor!? lse", "float q_scale", "float k_scale", "float v_scale", "Tensor? q_scale",
+    "Tensor? k_scale", "Tensor? v_scale", "Tensor? sinks", "Tensor? alibi_slopes",
 )  # fmt: skip
 
 POSITION_MODES = {"NONE": 0, "ROPE_LLAMA": 1, "ALIBI": 2}
@@ -98,12 +100,13 @@ class Batch(Handle):
     """A planned batch: the library's handle, and the dtypes and shapes that a run must match."""
 
     def __init__(self) -> None:
-        self._handle = _create("BatchAttention")
+        self._handle = Opaque(_create("BatchAttention"))
         self.planned = False
 
     def __del__(self) -> None:
         handle, self._handle = getattr(self, "_handle", None), None
         if handle is not None:
+            handle.forget()
             _destroy("BatchAttention", handle)
 
     def plan(
