@@ -32,7 +32,9 @@ class Opaque:
         del Opaque._of_key[self.key]
 
 
-def in_graphs(replacement: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def in_graphs(
+    replacement: Callable[..., Any],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorates a function that ``torch.compile`` cannot trace; it traces `replacement` instead.
     Calls outside of graphs pay nothing.
     """
@@ -67,7 +69,9 @@ def schema(parameters: tuple[str, ...]) -> str:
 _libraries: dict[str, Any] = {}  # torch.library.Library of each operator
 
 
-def operator(name: str, parameters: tuple[str, ...], call: Callable[..., Any]) -> Callable[..., Any]:
+def operator(
+    name: str, parameters: tuple[str, ...], call: Callable[..., Any]
+) -> Callable[..., Any]:
     """What ``torch.compile`` traces instead of `call`, the exported function of that name."""
     opaque = [p.startswith("Opaque ") for p in parameters]
 

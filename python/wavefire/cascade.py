@@ -14,9 +14,7 @@ _merge_state = function(
 _merge_in_place = function(
     "merge_state", "Tensor v", "Tensor s", "Tensor v_other", "Tensor s_other", *_WRITTEN
 )
-_merge_states = function(
-    "merge_states", "Tensor v", "Tensor s", "Tensor! v_out", "Tensor! s_out"
-)
+_merge_states = function("merge_states", "Tensor v", "Tensor s", "Tensor! v_out", "Tensor! s_out")
 
 
 def _name(s: Any) -> str:

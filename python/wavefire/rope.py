@@ -30,9 +30,7 @@ _apply_rope = function(
     "Tensor! q_out", "Tensor! k_out", "int rotary_dim", "bool interleave",
     *(f"float {name}" for name in _FREQUENCIES),
 )  # fmt: skip
-_rope_positions = function(
-    "rope_positions", "Tensor indptr", "Tensor offsets", "Tensor! positions"
-)
+_rope_positions = function("rope_positions", "Tensor indptr", "Tensor offsets", "Tensor! positions")
 
 
 def _positions(operation: str, q: Any, indptr: Any, offsets: Any) -> Any:

@@ -116,7 +116,9 @@ LAYERS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "merge_state_in_place": lambda x, y: in_place(
         lambda a, s: wavefire.merge_state_in_place(heads(a), s, heads(y), y[:, :2]), x, x[:, :2]
     ),
-    "merge_states": lambda x, _: wavefire.merge_states(x.view(2, 2, 2, 32), x[:2, :4].view(2, 2, 2)),
+    "merge_states": lambda x, _: wavefire.merge_states(
+        x.view(2, 2, 2, 32), x[:2, :4].view(2, 2, 2)
+    ),
     "append_paged_kv_cache": append,
     "append_paged_mla_kv_cache": append_latent,
     "get_seq_lens": lambda _, __: wavefire.get_seq_lens(ints(0, 2), ints(3), 4),
