@@ -19,8 +19,10 @@ from ._tensors import (
     require_shape,
     require_tensor,
     require_writable,
+    returned,
     scale,
 )
+from .cascade import merge_state_in_place
 
 _create = function("attention_create")
 _destroy = function("attention_destroy", "plan")
@@ -200,6 +202,7 @@ class Batch(Handle):
         return_lse: bool = False,
         sinks: Any = None,
         window_left: int | None = None,
+        partial_state: tuple[Any, Any] | None = None,
     ) -> Any:
         require_array(operation, "q", q)
         if q.ndim != 3:
@@ -216,22 +219,28 @@ class Batch(Handle):
             )
         require_writable(operation, out=out, lse=lse)
         shape = (q.shape[0], self.num_qo_heads, self.head_dim_vo)
+        o, s = out, lse
         if out is None:
-            out = empty(q, shape, self.o_dtype)
+            o = empty(q, shape, self.o_dtype)
         else:
             require_shape(operation, "out", out, shape, self.o_dtype)
-        if return_lse and lse is None:
-            lse = empty(q, shape[:2], "float32")
-        elif lse is not None:
+        if lse is not None:
             require_shape(operation, "lse", lse, shape[:2], "float32")
+        elif return_lse or partial_state is not None:
+            s = empty(q, shape[:2], "float32")
         q_value, q_heads = scale(operation, "q_scale", q_scale)
         k_value, k_heads = scale(operation, "k_scale", k_scale)
         v_value, v_heads = scale(operation, "v_scale", v_scale)
         _run(
-            operation, self._handle, q, k, v, out, lse, q_value, k_value, v_value,
+            operation, self._handle, q, k, v, o, s, q_value, k_value, v_value,
             q_heads, k_heads, v_heads, sinks, None,
         )  # fmt: skip
-        return (out, lse) if return_lse else out
+        if partial_state is not None:
+            merge_state_in_place(o, s, *partial_state)
+        if isinstance(o, np.ndarray):
+            o = returned(q, o) if out is None else o
+            s = returned(q, s) if return_lse and lse is None else s
+        return (o, s) if return_lse else o
 
     def workspace_bytes(self) -> int:
         return int(_workspace_bytes("workspace_size", self._handle))
