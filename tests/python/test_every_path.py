@@ -233,6 +233,16 @@ def test_the_stride_of_one_head_may_be_anything(stride: int) -> None:
         assert torch.equal(plain[1], other[1]), plain[0]
 
 
+def test_ragged_rows_behind_their_heads() -> None:
+    q, k = torch.randn(5, 4, 64), torch.randn(9, 2, 64)
+    results = []
+    for layout, rows in (("NHD", k), ("HND", k.transpose(0, 1).contiguous())):
+        ragged = wavefire.BatchPrefillWithRaggedKVCacheWrapper(None, layout)
+        ragged.plan(ints(0, 2, 5), ints(0, 3, 9), 4, 2, 64, q_data_type="float32")
+        results.append(ragged.run(q, rows, rows))
+    assert torch.equal(*results)
+
+
 def test_tables_of_other_lengths_are_refused() -> None:
     decode = wavefire.BatchDecodeWithPagedKVCacheWrapper()
     prefill = wavefire.BatchPrefillWithPagedKVCacheWrapper()
