@@ -10,9 +10,12 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
+
+from ._graphs import Opaque
 
 _EXTENSION_CODES = {  # DLDataTypeCode
     "bfloat16": 4,
@@ -77,9 +80,12 @@ class _Exporters(dict[type, Callable[[Any], Any] | None]):
             chosen = export_torch
         elif is_jax_type(kind):
             chosen = _export_jax
+        elif kind is Opaque:
+            chosen = attrgetter("held")
         self[kind] = chosen
         return chosen
 
 
-# What turns an argument of a type into one that the library takes; None: not a tensor.
+# What turns an argument of a type into one that the library takes; None: neither a tensor nor an
+# object of the library.
 exporters = _Exporters()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._errors import message, number, shown
+from ._graphs import Opaque
 from ._library import Handle, function
 from ._tensors import (
     device_and_stream,
@@ -18,8 +19,10 @@ from ._tensors import (
     require_shape,
     require_tensor,
     require_writable,
+    returned,
     scale,
 )
+from .cascade import merge_state_in_place
 
 _create = function("attention_create")
 _destroy = function("attention_destroy", "plan")
@@ -32,8 +35,9 @@ _plan = function(
     "fixed_split_size", "disable_split_kv", "device", "device", "device", "paged_kv_indices_buf",
 )  # fmt: skip
 _run = function(
-    "attention_run", "plan", "q", "k", "v", "out", "lse", "q_scale", "k_scale", "v_scale",
-    "q_scale", "k_scale", "v_scale", "sinks", "alibi_slopes",
+    "attention_run", "Opaque plan", "Tensor q", "Tensor k", "Tensor v", "Tensor! out",
+    "Tensor!? lse", "float q_scale", "float k_scale", "float v_scale", "Tensor? q_scale",
+    "Tensor? k_scale", "Tensor? v_scale", "Tensor? sinks", "Tensor? alibi_slopes",
 )  # fmt: skip
 
 POSITION_MODES = {"NONE": 0, "ROPE_LLAMA": 1, "ALIBI": 2}
@@ -98,12 +102,13 @@ class Batch(Handle):
     """A planned batch: the library's handle, and the dtypes and shapes that a run must match."""
 
     def __init__(self) -> None:
-        self._handle = _create("BatchAttention")
+        self._handle = Opaque(_create("BatchAttention"))
         self.planned = False
 
     def __del__(self) -> None:
         handle, self._handle = getattr(self, "_handle", None), None
         if handle is not None:
+            handle.forget()
             _destroy("BatchAttention", handle)
 
     def plan(
@@ -197,6 +202,7 @@ class Batch(Handle):
         return_lse: bool = False,
         sinks: Any = None,
         window_left: int | None = None,
+        partial_state: tuple[Any, Any] | None = None,
     ) -> Any:
         require_array(operation, "q", q)
         if q.ndim != 3:
@@ -213,22 +219,28 @@ class Batch(Handle):
             )
         require_writable(operation, out=out, lse=lse)
         shape = (q.shape[0], self.num_qo_heads, self.head_dim_vo)
+        o, s = out, lse
         if out is None:
-            out = empty(q, shape, self.o_dtype)
+            o = empty(q, shape, self.o_dtype)
         else:
             require_shape(operation, "out", out, shape, self.o_dtype)
-        if return_lse and lse is None:
-            lse = empty(q, shape[:2], "float32")
-        elif lse is not None:
+        if lse is not None:
             require_shape(operation, "lse", lse, shape[:2], "float32")
+        elif return_lse or partial_state is not None:
+            s = empty(q, shape[:2], "float32")
         q_value, q_heads = scale(operation, "q_scale", q_scale)
         k_value, k_heads = scale(operation, "k_scale", k_scale)
         v_value, v_heads = scale(operation, "v_scale", v_scale)
         _run(
-            operation, self._handle, q, k, v, out, lse, q_value, k_value, v_value,
+            operation, self._handle, q, k, v, o, s, q_value, k_value, v_value,
             q_heads, k_heads, v_heads, sinks, None,
         )  # fmt: skip
-        return (out, lse) if return_lse else out
+        if partial_state is not None:
+            merge_state_in_place(o, s, *partial_state)
+        if isinstance(o, np.ndarray):
+            o = returned(q, o) if out is None else o
+            s = returned(q, s) if return_lse and lse is None else s
+        return (o, s) if return_lse else o
 
     def workspace_bytes(self) -> int:
         return int(_workspace_bytes("workspace_size", self._handle))

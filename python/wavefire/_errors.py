@@ -11,6 +11,8 @@ import re
 import sys
 from typing import Any
 
+from ._graphs import in_graphs
+
 _MISMATCH = re.compile(r"Mismatched type on argument #(\d+) .*Expected `([^`]+)`", re.DOTALL)
 _ACCEPTED = {
     "DLTensor*": "a tensor",
@@ -86,6 +88,7 @@ def untakable(x: Any) -> str | None:
     return None
 
 
+@in_graphs(lambda *_: None)  # when the graph runs, its tensors are looked at
 def require_takable(operation: str, argument: str, x: Any) -> None:
     value = untakable(x)
     if value is not None:

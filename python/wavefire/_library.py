@@ -13,6 +13,7 @@ from typing import Any
 
 from ._arrays import exporters
 from ._errors import explained
+from ._graphs import in_graphs, operator
 
 
 def _library_path() -> Path:
@@ -47,10 +48,12 @@ def _library() -> Any:
     return _loaded
 
 
-def function(name: str, *names: str) -> Callable[..., Any]:
+def function(name: str, *parameters: str) -> Callable[..., Any]:
     """The exported function of that name, as ``f(operation, *arguments)``. In messages `operation`
-    stands for it, and `names` for its arguments.
+    stands for it, and the names of `parameters` for its arguments. Graphs of ``torch.compile`` may
+    hold it if these have types: see _graphs.py.
     """
+    names = tuple(p.split()[-1] for p in parameters)
     call: Callable[..., Any] | None = None
 
     def convert_and_call(operation: str, *arguments: Any) -> Any:
@@ -64,6 +67,9 @@ def function(name: str, *names: str) -> Callable[..., Any]:
         except Exception as error:
             raise explained(operation, names, arguments, error) from None
 
+    convert_and_call.__name__ = name
+    if parameters and all(" " in p for p in parameters):
+        in_graphs(operator(name, parameters, convert_and_call))(convert_and_call)
     return convert_and_call
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ._arrays import export_torch, exporters, is_jax_type
 from ._errors import message, number, require_takable, shown
+from ._graphs import constant_in_graphs
 from ._library import function
 
 _library_dtypes = function("dtype_names")
@@ -35,6 +36,7 @@ def is_torch(x: object) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+@constant_in_graphs
 def dtype_name(dtype: object, operation: str = "dtype", argument: str = "dtype") -> str:
     """The name of a dtype given as a string, a torch dtype, a NumPy dtype or type."""
     try:
@@ -113,7 +115,7 @@ def returned(like: Any, x: Any) -> Any:
 def require_writable(operation: str, **arguments: Any) -> None:
     """``ValueError`` for an immutable tensor among those that are written in place."""
     for name, x in arguments.items():
-        if exporters[type(x)] is export_torch:
+        if x is None or exporters[type(x)] is export_torch:
             continue
         if is_jax(x):
             kind = "a JAX array, which is immutable"

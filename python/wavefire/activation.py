@@ -9,7 +9,7 @@ from ._hints import require_backend
 from ._library import function
 from ._tensors import empty, require_array, require_writable, returned
 
-_gated_activation = function("gated_activation", "kind", "input", "out")
+_gated_activation = function("gated_activation", "int kind", "Tensor input", "Tensor! out")
 
 
 def _gated(operation: str, kind: int, x: Any, out: Any) -> Any:

@@ -7,9 +7,14 @@ from typing import Any
 from ._library import function
 from ._tensors import empty, empty_like, is_torch, require_tensor, require_writable, returned
 
-_merge_state = function("merge_state", "v_a", "s_a", "v_b", "s_b", "v", "s", "mask")
-_merge_in_place = function("merge_state", "v", "s", "v_other", "s_other", "v", "s", "mask")
-_merge_states = function("merge_states", "v", "s", "v_out", "s_out")
+_WRITTEN = ("Tensor! v", "Tensor! s", "Tensor? mask")
+_merge_state = function(
+    "merge_state", "Tensor v_a", "Tensor s_a", "Tensor v_b", "Tensor s_b", *_WRITTEN
+)
+_merge_in_place = function(
+    "merge_state", "Tensor v", "Tensor s", "Tensor v_other", "Tensor s_other", *_WRITTEN
+)
+_merge_states = function("merge_states", "Tensor v", "Tensor s", "Tensor! v_out", "Tensor! s_out")
 
 
 def _name(s: Any) -> str:

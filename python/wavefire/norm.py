@@ -8,11 +8,16 @@ from ._hints import require_backend
 from ._library import function
 from ._tensors import empty_like, require_array, require_writable, returned
 
-_rms_norm = function("rms_norm", "input", "weight", "out", "eps", "weight_bias")
-_fused_add_rms_norm = function(
-    "fused_add_rms_norm", "input", "residual", "weight", "eps", "weight_bias"
+_rms_norm = function(
+    "rms_norm", "Tensor input", "Tensor weight", "Tensor! out", "float eps", "float weight_bias"
 )
-_layer_norm = function("layer_norm", "input", "gemma", "beta", "out", "eps")
+_fused_add_rms_norm = function(
+    "fused_add_rms_norm", "Tensor! input", "Tensor! residual", "Tensor weight", "float eps",
+    "float weight_bias",
+)  # fmt: skip
+_layer_norm = function(
+    "layer_norm", "Tensor input", "Tensor gemma", "Tensor beta", "Tensor! out", "float eps"
+)
 
 
 def _rms(operation: str, x: Any, weight: Any, eps: float, out: Any, weight_bias: float) -> Any:

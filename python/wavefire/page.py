@@ -10,21 +10,24 @@ from ._hints import require_backend
 from ._library import function
 from ._tensors import empty, require_tensor, require_writable, returned
 
-_TABLES = ("kv_indptr", "kv_indices", "kv_last_page_len", "page_size")
+_PLACES = ("Tensor batch_indices", "Tensor positions")
+_TABLES = ("Tensor kv_indptr", "Tensor kv_indices", "Tensor kv_last_page_len", "int page_size")
 _append = function(
-    "append_paged_kv_cache", "append_key", "append_value", "batch_indices", "positions",
-    "paged_kv_cache", "paged_kv_cache", *_TABLES, "kv_layout",
+    "append_paged_kv_cache", "Tensor append_key", "Tensor append_value", *_PLACES,
+    "Tensor! paged_kv_cache", "Tensor! paged_kv_cache", *_TABLES, "bool kv_layout",
 )  # fmt: skip
 _append_mla = function(
-    "append_paged_mla_kv_cache", "append_ckv", "append_kpe", "batch_indices", "positions",
-    "ckv_cache", "kpe_cache", *_TABLES,
+    "append_paged_mla_kv_cache", "Tensor append_ckv", "Tensor append_kpe", *_PLACES,
+    "Tensor! ckv_cache", "Tensor! kpe_cache", *_TABLES,
 )  # fmt: skip
 _batch_indices_positions = function(
-    "batch_indices_positions", "append_indptr", "seq_lens", "batch_indices", "positions"
-)
+    "batch_indices_positions", "Tensor append_indptr", "Tensor seq_lens", "Tensor! batch_indices",
+    "Tensor! positions",
+)  # fmt: skip
 _sequence_lengths = function(
-    "sequence_lengths", "kv_indptr", "kv_last_page_len", "page_size", "out"
-)
+    "sequence_lengths", "Tensor kv_indptr", "Tensor kv_last_page_len", "int page_size",
+    "Tensor! out",
+)  # fmt: skip
 
 
 def append_paged_kv_cache(

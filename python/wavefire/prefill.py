@@ -16,7 +16,6 @@ from ._errors import message, whole
 from ._hints import require_backend, require_neutral
 from ._tensors import host_int32
 from ._wrapper import AttentionWrapper, split_tokens
-from .cascade import merge_state_in_place
 
 
 def single_prefill_with_kv_cache(
@@ -309,15 +308,11 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         if partial_state is not None and len(partial_state) != 2:
             value, accepted = f"of {len(partial_state)}", "a pair (out, lse)"
             raise ValueError(message(self._operation, "partial_state", value, accepted))
-        result = self._batch.run(
+        return self._batch.run(
             self._operation, q, k, v, q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, out=out,
-            lse=lse, return_lse=return_lse or partial_state is not None, sinks=sinks,
-            window_left=window_left,
+            lse=lse, return_lse=return_lse, sinks=sinks, window_left=window_left,
+            partial_state=partial_state,
         )  # fmt: skip
-        if partial_state is None:
-            return result
-        merge_state_in_place(*result, *partial_state)
-        return result if return_lse else result[0]
 
     run_return_lse = functools.partialmethod(run, return_lse=True)
 

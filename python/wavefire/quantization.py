@@ -7,7 +7,7 @@ from typing import Any
 from ._library import function
 from ._tensors import dtype_name, empty, is_torch, require_tensor, returned
 
-_packbits = function("packbits", "x", "bitorder", "out")
+_packbits = function("packbits", "Tensor x", "bool bitorder", "Tensor! out")
 _segment_packbits = function("segment_packbits", "x", "indptr", "bitorder", "out", "out_indptr")
 _segment_packbits_indptr = function("segment_packbits_indptr", "indptr", "out_indptr")
 

@@ -26,10 +26,11 @@ _FREQUENCIES = (
     "rope_scale", "rope_theta", "low_freq_factor", "high_freq_factor", "old_context_len"
 )  # fmt: skip
 _apply_rope = function(
-    "apply_rope", "q", "k", "positions", "cos_sin_cache", "q_out", "k_out", "rotary_dim",
-    "interleave", *_FREQUENCIES,
+    "apply_rope", "Tensor q", "Tensor k", "Tensor positions", "Tensor? cos_sin_cache",
+    "Tensor! q_out", "Tensor! k_out", "int rotary_dim", "bool interleave",
+    *(f"float {name}" for name in _FREQUENCIES),
 )  # fmt: skip
-_rope_positions = function("rope_positions", "indptr", "offsets", "positions")
+_rope_positions = function("rope_positions", "Tensor indptr", "Tensor offsets", "Tensor! positions")
 
 
 def _positions(operation: str, q: Any, indptr: Any, offsets: Any) -> Any:

@@ -20,14 +20,17 @@ from ._tensors import empty, empty_like, is_tensor, is_torch, require_tensor, re
 
 _ALL: Any = object()  # no top_k
 
-_FILTERS = ("top_k", "top_k", "top_p", "top_p", "min_p", "min_p", "filter_apply_order")
+_TOP_K, _TOP_P = ("float top_k", "Tensor? top_k"), ("float top_p", "Tensor? top_p")
 _sample = function(
-    "sample", "weights", "logits", "indices", *_FILTERS, "seed", "seed", "offset", "offset",
-    "samples", "valid",
+    "sample", "Tensor weights", "bool logits", "Tensor? indices", *_TOP_K, *_TOP_P, "float min_p",
+    "Tensor? min_p", "bool filter_apply_order", "int seed", "Tensor? seed", "int offset",
+    "Tensor? offset", "Tensor! samples", "Tensor!? valid",
 )  # fmt: skip
-_softmax = function("softmax", "logits", "temperature", "temperature", "out")
-_renormalize = function("renormalize", "probs", *_FILTERS[:4], "out")
-_mask_logits = function("mask_logits", "logits", "top_k", "top_k", "out")
+_softmax = function(
+    "softmax", "Tensor logits", "float temperature", "Tensor? temperature", "Tensor! out"
+)
+_renormalize = function("renormalize", "Tensor probs", *_TOP_K, *_TOP_P, "Tensor! out")
+_mask_logits = function("mask_logits", "Tensor logits", *_TOP_K, "Tensor! out")
 
 
 def get_seed_and_offset(

@@ -4,6 +4,7 @@
 //   as in the cache; offsets are from the start of the file
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>

@@ -1,6 +1,7 @@
 // Plans with their memory: vectors around the planner's core (kernels/plan).
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>

@@ -135,3 +135,45 @@ def test_jax_out_of_place() -> None:
     ):
         with pytest.raises(ValueError, match="is a JAX array, which is immutable"):
             call()
+
+
+def test_attention_of_jax_arrays() -> None:
+    """What is returned is JAX's, unless it was given."""
+    import jax
+
+    random = np.random.default_rng(0)
+    q, kv = (random.normal(size=(n, 2, 16)).astype(np.float32) for n in (3, 4))
+    cache = np.stack([kv, kv])[None]  # one page
+    jq, jkv, jcache = (jax.numpy.asarray(x) for x in (q, kv, cache))
+    indptr, one = jax.numpy.asarray([0, 3]), jax.numpy.asarray([0, 1])
+    expected = wavefire.single_prefill_with_kv_cache(q, kv, kv, return_lse=True)
+    single = wavefire.single_prefill_with_kv_cache(jq, jkv, jkv, return_lse=True)
+    paged = wavefire.BatchPrefillWithPagedKVCacheWrapper()
+    pages = one, jax.numpy.asarray([0]), jax.numpy.asarray([4])
+    paged.plan(indptr, *pages, 2, 2, 16, 4, q_data_type=jq.dtype)
+    ragged = wavefire.BatchPrefillWithRaggedKVCacheWrapper()
+    ragged.plan(indptr, jax.numpy.asarray([0, 4]), 2, 2, 16, q_data_type=jq.dtype)
+    decode = wavefire.BatchDecodeWithPagedKVCacheWrapper()
+    decode.plan(*pages, 2, 2, 16, 4, q_data_type=jq.dtype)
+    last = decode.run(jq[2:], jcache, return_lse=True)
+    alone = wavefire.single_decode_with_kv_cache(jq[2], jkv, jkv)
+    for result in (
+        single, paged.run(jq, jcache, return_lse=True), ragged.run(jq, jkv, jkv, return_lse=True),
+        paged.run(jq, jcache, return_lse=True, partial_state=(jq, np.full((3, 2), -np.inf, "f4"))),
+    ):  # fmt: skip
+        for x, y in zip(result, expected, strict=True):
+            assert isinstance(x, jax.Array)
+            np.testing.assert_allclose(x, y, atol=1e-6)
+    assert all(isinstance(x, jax.Array) for x in (*last, alone))
+    np.testing.assert_allclose(last[0][0], alone, atol=1e-6)
+    out = np.zeros_like(q)
+    assert paged.run(jq, jcache, out=out) is out
+    np.testing.assert_allclose(out, expected[0], atol=1e-6)
+    for call in (
+        lambda: paged.run(jq, jcache, out=jq),
+        lambda: wavefire.append_paged_kv_cache(
+            jkv[:1], jkv[:1], one[:1], one[:1], jcache, one[:1], one, one[1:]
+        ),
+    ):
+        with pytest.raises(ValueError, match="is a JAX array, which is immutable"):
+            call()

@@ -77,18 +77,6 @@ def test_every_backend_computes_the_same(dtype: torch.dtype, page_size: int) -> 
         prefill(q, k, v, page_size, "aiter", causal=True)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("dim", [64, 128, 256])
-@pytest.mark.parametrize("length", [1, 15, 16, 17, 64, 65, 1000])
-def test_weights_sum_to_one(dtype: torch.dtype, dim: int, length: int) -> None:
-    q, k = normal(2, 4, dim, dtype=dtype), normal(length, 2, dim, dtype=dtype)
-    ones = torch.ones_like(k)
-    assert (single(q, k, ones) == 1).all()
-    assert (wavefire.single_decode_with_kv_cache(q[0], k, ones) == 1).all()
-    assert (decode(q, [k, k], [ones, ones], 16)[0] == 1).all()
-    assert (prefill([q], [k], [ones], 16)[0] == 1).all()
-
-
 def test_a_cap_acts_wherever_it_is_given() -> None:
     q, k = torch.ones(1, 1, 64), torch.stack([torch.full((1, 64), x / 64) for x in (40.0, 64.0)])
     v = torch.tensor([0.0, 1.0])[:, None, None].expand(2, 1, 64).contiguous()
@@ -366,31 +354,5 @@ def test_importing_is_quiet() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout + done.stderr == ""
-
-
-def test_operations_break_compiled_graphs_cleanly() -> None:
-    """In a fresh process, so that the library is loaded inside of the compiled function."""
-    code = (
-        "import torch, wavefire\n"
-        "def layer(x, residual, weight):\n"
-        "    x = x * 2\n"
-        "    wavefire.fused_add_rmsnorm(x, residual, weight)\n"
-        "    y = wavefire.silu_and_mul(x) + 1\n"
-        "    return y, residual, wavefire.sampling_from_probs(y.softmax(-1), seed=1)\n"
-        "x, residual, weight = torch.randn(4, 64), torch.randn(4, 64), torch.ones(64)\n"
-        "compiled = torch.compile(layer, backend='aot_eager')\n"
-        "got = compiled(x, residual.clone(), weight)\n"
-        "for a, b in zip(got, layer(x, residual, weight)):\n"
-        "    assert torch.equal(a, b)\n"
-        "try:\n"
-        "    torch.compile(layer, fullgraph=True, backend='eager')(x, residual, weight)\n"
-        "except torch._dynamo.exc.Unsupported:\n"
-        "    pass\n"
-        "else:\n"
-        "    raise AssertionError('update the documents: fullgraph works')\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout + done.stderr == ""

@@ -1,4 +1,5 @@
 // Vector integer instructions, each against arithmetic written out here.
+#include <algorithm>
 #include <functional>
 
 #include "machine.h"
