@@ -170,8 +170,9 @@ std::string gpu_source(const KernelSpec& spec, const attention::Config& config) 
   const std::string entry = entry_of(spec);
   const bool is_cuda = target.platform == Platform::cuda;
   // A block alone may take all registers: else the compiler spills for the sake of more blocks.
-  const bool alone =
-      spec.architecture == Architecture::sm80 || spec.architecture == Architecture::sm90a;
+  const bool alone = spec.architecture == Architecture::sm80 ||
+                     spec.architecture == Architecture::compute80 ||
+                     spec.architecture == Architecture::sm90a;
   return core::join(
       "#include \"", target.header, "\"\n\n#include \"attention/entry.h\"\n#include \"",
       target.schedule_header,
