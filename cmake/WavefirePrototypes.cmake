@@ -1,6 +1,6 @@
-# The tables of functions that are looked up at run time (drivers, run-time compilers), compared with
-# the vendors' headers where there are any: units that only have to compile. Nothing of them goes
-# into the library.
+# The tables of functions that are looked up at run time (drivers, run-time compilers), compared
+# with the vendors' headers where there are any: units that only have to compile. Nothing of them
+# goes into the library.
 set(cuda_hints $ENV{CUDA_HOME} $ENV{CUDA_PATH} /usr/local/cuda)
 set(rocm_hints $ENV{ROCM_PATH} /opt/rocm)
 # pip's NVRTC brings its header along.
