@@ -47,7 +47,7 @@ class FakeGpus : public testing::Test {
   /// Its objects say the threads of a block, as PTX does.
   static void write_compiler(const std::filesystem::path& path) {
     std::ofstream(path) << R"(#!/bin/sh
-[ "$1" = --version ] && exec echo "fake nvcc, release 0"
+if [ "$1" = --version ]; then echo "fake nvcc, release 0"; exit; fi
 while [ "$1" != -o ]; do shift; done
 name=$(sed -n 's/.* const i32 \(.*\)_launch\[2\].*/\1/p' "$3")
 echo "fake .b8 ${name}_launch[8] = {128};" > "$2"
