@@ -171,7 +171,7 @@ void set_config_value(tvm::ffi::String name, tvm::ffi::String value) {
   });
 }
 
-void set_compile_observer_(tvm::ffi::Optional<tvm::ffi::Function> observer) {
+void set_compile_observer_(const tvm::ffi::Optional<tvm::ffi::Function>& observer) {
   if (!observer.has_value()) return set_compile_observer({});
   set_compile_observer([call = *observer](const CompileEvent& event) {
     constexpr const char* stages[] = {"started", "finished", "failed"};
