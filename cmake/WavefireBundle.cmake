@@ -10,7 +10,8 @@ if(WAVEFIRE_NVCC)
 endif()
 set(WAVEFIRE_KERNELS ${default} CACHE STRING "GPU kernels compiled ahead: none, minimal, common")
 set_property(CACHE WAVEFIRE_KERNELS PROPERTY STRINGS none minimal common)
-set(WAVEFIRE_KERNEL_ARCHITECTURES sm80 sm90 CACHE STRING "What they are compiled for")
+# sm90 includes the kernels of sm90a; ptx serves every GPU from sm_80 on, which compiles it itself.
+set(WAVEFIRE_KERNEL_ARCHITECTURES sm80 sm90 ptx CACHE STRING "What they are compiled for")
 
 # wavefire_add_bundle()
 function(wavefire_add_bundle)

@@ -74,7 +74,8 @@ MAY_INCLUDE: tuple[tuple[str, tuple[str, ...]], ...] = (
 ANGLE_IN_KERNELS = {"kernels/tile/cpu/**": {"immintrin.h", "arm_neon.h"}}
 ANGLE_ONLY_IN = (
     (re.compile(r"(tvm|dlpack|pybind11|torch)/|Python\.h"), "src/ffi/*"),
-    (re.compile(r"(cuda|nvrtc|hip|cublas|rocm)"), "src/device/**"),
+    (re.compile(r"cuda|hip(?!/hiprtc)|cublas|rocm"), "src/device/**"),
+    (re.compile(r"nvrtc|hip/hiprtc"), "src/generate/*"),
 )
 
 ARCHITECTURES = (

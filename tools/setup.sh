@@ -39,6 +39,8 @@ missing_packages() {  # Debian packages for what this machine lacks
   [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
   [ -e /usr/include/gtest/gtest.h ] || echo '#include <gtest/gtest.h>' |
     c++ -E -x c++ - >/dev/null 2>&1 || echo libgtest-dev
+  [ -e /usr/include/zlib.h ] || echo '#include <zlib.h>' |
+    c++ -E -x c++ - >/dev/null 2>&1 || echo zlib1g-dev
   python=$(find_python)
   if [ -z "$python" ]; then
     echo python3 python3-venv

@@ -1,10 +1,13 @@
 // Compiling many kernels into one file: what a build does for the kernels that it carries.
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
 #include <map>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "commands.h"
 #include "core/check.h"
@@ -13,6 +16,15 @@
 #include "generate/generate.h"
 
 namespace wavefire::cli {
+namespace {
+
+/// On one line of a terminal.
+void print_progress(std::size_t done, const std::vector<generate::KernelSpec>& specs) {
+  std::fprintf(stderr, "\r%zu of %zu kernels%s", done, specs.size(),
+               done == specs.size() ? "\n" : "");
+}
+
+}  // namespace
 
 int bundle(Arguments arguments) {
   if (arguments.size() < 3) throw UsageError("usage: wavefire bundle LIST FILE ARCH...");
@@ -22,13 +34,16 @@ int bundle(Arguments arguments) {
   std::string errors;  // of all kernels that do not come about
   std::mutex mutex;
   std::atomic<std::size_t> next = 0;
+  const bool shows_progress = isatty(STDERR_FILENO) != 0;
   const auto compile_some = [&] {
     for (std::size_t i = next++; i < specs.size(); i = next++) {
       try {
-        const auto kernel = generate::provide(specs[i]);
+        const auto kernel = generate::find_or_compile(specs[i]);
         generate::require_registers_only(specs[i], kernel->object);
         const std::lock_guard lock(mutex);
-        entries[generate::kernel_id(specs[i])] = {text_of(specs[i]), "bundle", kernel->object};
+        entries[generate::kernel_id(specs[i])] = {text_of(specs[i]), kernel->compiler,
+                                                  kernel->object};
+        if (shows_progress) print_progress(entries.size(), specs);
       } catch (const Error& error) {
         const std::lock_guard lock(mutex);
         errors += core::join(errors.empty() ? "" : "\n", error.what());

@@ -1,4 +1,8 @@
 #include <cstdio>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <system_error>
 
 #include "commands.h"
 #include "generate/bundle.h"
@@ -36,11 +40,46 @@ void print_compilers() {
   }
 }
 
+/// What this build had, as CMake says it (apps/CMakeLists.txt).
+void print_build() {
+  std::puts("\nbuilt with");
+  std::printf("  compiler           %s\n", WAVEFIRE_BUILT_BY);
+  std::printf("  GPU kernels        %s\n", WAVEFIRE_BUILT_KERNELS);
+  std::printf("  headers compared   %s\n", WAVEFIRE_BUILT_HEADERS);
+  std::printf("  virtual Instinct   %s\n", WAVEFIRE_BUILT_VIRTUAL);
+}
+
+/// How many kernels are built in for each architecture, and what compiled them.
+void print_built_in() {
+  const generate::Bundle& bundle = generate::built_in();
+  std::map<std::string, int> architectures, compilers;
+  for (const std::string& id : bundle.ids()) {
+    const auto entry = bundle.load(id);
+    if (!entry) continue;
+    ++architectures[name_of(generate::parse_spec(entry->spec).architecture)];
+    ++compilers[entry->compiler];
+  }
+  if (architectures.empty()) {
+    std::printf("  built in           none (%s)\n", bundle.path().c_str());
+    return;
+  }
+  std::error_code ignored;
+  const auto bytes = static_cast<double>(std::filesystem::file_size(bundle.path(), ignored));
+  std::string counts;
+  for (const auto& [architecture, count] : architectures) {
+    counts += (counts.empty() ? "" : ", ") + std::to_string(count) + " " + architecture;
+  }
+  std::printf("  built in           %s; %s in %s\n", counts.c_str(), bytes_text(bytes).c_str(),
+              bundle.path().c_str());
+  for (const auto& [compiler, count] : compilers) {
+    std::printf("  compiled by        %s\n", compiler.c_str());
+  }
+}
+
 void print_cache() {
   std::puts("\nkernels");
   std::printf("  headers            %s\n", generate::headers_hash().substr(0, 16).c_str());
-  std::printf("  built in           %zu in %s\n", generate::built_in().ids().size(),
-              generate::built_in().path().c_str());
+  print_built_in();
   std::printf("  compiling          %s\n", config().jit.c_str());
   try {
     const generate::Cache cache(config().cache_dir);
@@ -63,6 +102,7 @@ int doctor(Arguments arguments) {
   }
   if (!arguments.empty()) throw UsageError("doctor takes no arguments");
   std::printf("wavefire %s, CPU level %s\n", version(), active_cpu_level().c_str());
+  print_build();
   print_devices();
   print_compilers();
   print_cache();

@@ -111,7 +111,9 @@ int compile(Arguments arguments) {
   const generate::KernelSpec spec = generate::parse_spec(name, variant);
   if (wants_source) return std::fputs(generate::source_of(spec).c_str(), stdout) < 0 ? 1 : 0;
   if (isatty(STDERR_FILENO) != 0) set_compile_observer(show_progress);
-  const auto kernel = generate::provide(spec);
+  auto kernel = generate::find_built_in(spec);
+  // One for a relative of that architecture is not what was asked for.
+  if (!kernel || kernel->entry != entry_of(spec)) kernel = generate::find_or_compile(spec);
   if (!object.empty()) generate::write_file(object, kernel->object);
   std::printf("%s: %s, %zu bytes\n", name_of(spec).c_str(),
               origins[static_cast<std::size_t>(kernel->origin)], kernel->object.size());

@@ -6,7 +6,10 @@ wavefire` leaves it to the first operation. Nothing here needs PyTorch.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,7 +48,18 @@ def _library() -> Any:
     # Of the kinds of the library's errors, the one that tvm_ffi would turn into a RuntimeError.
     tvm_ffi.register_error(NotImplementedError)
     _loaded = tvm_ffi.load_module(str(_path))
+    if sys.stderr is not None and sys.stderr.isatty():
+        observe = _loaded.get_function("set_compile_observer")
+        observe(_show_compilation)
+        atexit.register(observe, None)
     return _loaded
+
+
+def _show_compilation(stage: str, kernel: str, compiler: str, seconds: float) -> None:
+    """On a terminal, which kernel is compiled at run time, and how long that took."""
+    took = "..." if stage == "started" else f"{stage} in {seconds:.1f} s"
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"wavefire: compiling {kernel} with {compiler} {took}\n")
 
 
 def function(name: str, *parameters: str) -> Callable[..., Any]:

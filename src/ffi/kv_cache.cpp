@@ -2,11 +2,14 @@
 #include "wavefire/kv_cache.h"
 
 #include <tvm/ffi/container/array.h>
+#include <tvm/ffi/function.h>
+#include <tvm/ffi/optional.h>
 
 #include <charconv>
 #include <mutex>
 
 #include "ffi/tensors.h"
+#include "wavefire/compile.h"
 #include "wavefire/config.h"
 #include "wavefire/version.h"
 
@@ -168,6 +171,15 @@ void set_config_value(tvm::ffi::String name, tvm::ffi::String value) {
   });
 }
 
+void set_compile_observer_(const tvm::ffi::Optional<tvm::ffi::Function>& observer) {
+  if (!observer.has_value()) return set_compile_observer({});
+  set_compile_observer([call = *observer](const CompileEvent& event) {
+    constexpr const char* stages[] = {"started", "finished", "failed"};
+    call(stages[static_cast<std::size_t>(event.stage)], event.kernel, event.compiler,
+         event.seconds);
+  });
+}
+
 }  // namespace
 
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_create, kv_cache_create);
@@ -189,5 +201,6 @@ TVM_FFI_DLL_EXPORT_TYPED_FUNC(dtype_names, dtype_names);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(library_version, library_version);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(cpu_level, cpu_level);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(set_config_value, set_config_value);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(set_compile_observer, set_compile_observer_);
 
 }  // namespace wavefire::bindings

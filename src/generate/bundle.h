@@ -1,7 +1,8 @@
 // The bundle: kernels that were compiled with the library, in one file beside it.
 //
-//   a line "wavefire bundle 1 COUNT", then COUNT lines "ID OFFSET BYTES", then the entries, encoded
-//   as in the cache; offsets are from the start of the file
+//   a line "wavefire bundle 2 COUNT", then COUNT lines "ID OFFSET BYTES SIZE", then the entries,
+//   encoded as in the cache and compressed from SIZE to BYTES; offsets are from the start of the
+//   file
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ class Bundle {
 
  private:
   struct Place {
-    std::uint64_t offset = 0, bytes = 0;
+    std::uint64_t offset = 0, bytes = 0, size = 0;
   };
   std::filesystem::path path_;
   std::map<std::string, Place> places_;
@@ -40,8 +41,9 @@ class Bundle {
 const Bundle& built_in();
 
 /// The kernels that a list names, for `architectures`. A line such as "norm:kind=layer" is for each
-/// of them, one that names an architecture for that one; sm90a goes with sm90. '#' begins a
-/// comment.
+/// of them, one that names an architecture for that one; sm90a goes with sm90. "ptx" stands for
+/// PTX of every kernel that has it, for the oldest GPU that takes it: compute80 or, of lines that
+/// name sm90, compute90. '#' begins a comment.
 std::vector<KernelSpec> specs_of_list(const std::string& list,
                                       std::span<const std::string_view> architectures);
 

@@ -198,13 +198,14 @@ Cache::Writer::~Writer() {
 void Cache::Writer::store(const Entry& entry) const {
   const fs::path file = work_folder_ / "entry";
   write_file(file, encode(entry));
+  sync(file);
   std::error_code error;
   fs::rename(file, cache_.entry_path(key_), error);
   if (error) {
     errno = error.value();
     fail_system("store", cache_.entry_path(key_));
   }
-  sync_folder(cache_.folder_);
+  sync(cache_.folder_);
 }
 
 }  // namespace wavefire::generate

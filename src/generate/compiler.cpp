@@ -26,7 +26,7 @@ std::vector<std::string> host_flags(const Target& target) {
   return {target.flags.begin(), target.flags.end()};
 }
 std::vector<std::string> nvcc_flags(const Target& target) {
-  return {core::join("-arch=", target.compiler_name)};
+  return {target.is_ptx ? "-ptx" : "-cubin", core::join("-arch=", target.compiler_name)};
 }
 std::vector<std::string> clang_flags(const Target& target) {
   return {core::join("--offload-arch=", target.compiler_name)};
@@ -46,8 +46,8 @@ constexpr const char* host_common[] = {"-std=c++20",
                                        "-fno-rtti",
                                        "-Wno-psabi"};
 constexpr Command host = {Platform::cpu, "kernel.cpp", "kernel.so", host_common, host_flags};
-constexpr const char* nvcc_common[] = {"-std=c++20", "--expt-relaxed-constexpr", "-O3", "-cubin"};
-constexpr Command nvcc = {Platform::cuda, "kernel.cu", "kernel.cubin", nvcc_common, nvcc_flags};
+constexpr const char* nvcc_common[] = {"-std=c++20", "--expt-relaxed-constexpr", "-O3"};
+constexpr Command nvcc = {Platform::cuda, "kernel.cu", "kernel.out", nvcc_common, nvcc_flags};
 constexpr const char* clang_common[] = {"-x",
                                         "hip",
                                         "--offload-device-only",

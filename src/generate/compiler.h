@@ -26,8 +26,8 @@ class Compiler {
   std::string identity(const Target& target) const;
 
   virtual std::vector<std::string> flags(const Target& target) const = 0;
-  /// The object: a shared library (CPU), cubin (CUDA) or code object (HIP). `folder` is for its
-  /// files. Throws `Error` (compile) with what the compiler said.
+  /// The object: a shared library (CPU), cubin or PTX (CUDA), or code object (HIP). `folder` is for
+  /// its files. Throws `Error` (compile) with what the compiler said.
   virtual std::string compile(const KernelSpec& spec, const std::string& source,
                               const std::filesystem::path& folder) const = 0;
 

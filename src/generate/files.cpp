@@ -71,12 +71,11 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
     if (count < 0) fail_system("write", path);
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
-  if (fsync(file.value) != 0) fail_system("write", path);
 }
 
-void sync_folder(const std::filesystem::path& folder) {
-  const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.value < 0 || fsync(opened.value) != 0) fail_system("write", folder);
+void sync(const std::filesystem::path& path) {
+  const Descriptor opened(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (opened.value < 0 || fsync(opened.value) != 0) fail_system("write", path);
 }
 
 std::filesystem::path find_program(const std::vector<std::string>& names) {

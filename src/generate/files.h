@@ -12,11 +12,10 @@ namespace wavefire::generate {
 
 std::string read_file(const std::filesystem::path& path);
 
-/// Writes and waits until the bytes are on the disk.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
-/// Waits until the folder's entries (new names) are on the disk.
-void sync_folder(const std::filesystem::path& folder);
+/// Waits until the bytes of a file, or the new names in a folder, are on the disk.
+void sync(const std::filesystem::path& path);
 
 /// The first of `names` that is an executable file: a path, or a name in the folders of
 /// `Config::search_path`. Empty if there is none.

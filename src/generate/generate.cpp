@@ -6,12 +6,12 @@
 
 #include "core/check.h"
 #include "core/log.h"
-#include "generate/bundle.h"
 #include "generate/cache.h"
 #include "generate/compiler.h"
 #include "generate/headers.h"
 #include "generate/sha256.h"
 #include "generate/source.h"
+#include "generate/target.h"
 #include "wavefire/compile.h"
 #include "wavefire/config.h"
 
@@ -71,7 +71,8 @@ Entry compile(const KernelSpec& spec, const Compiler& compiler,
 }
 
 std::shared_ptr<const Kernel> kernel_of(const KernelSpec& spec, Entry entry, Origin origin) {
-  return std::make_shared<const Kernel>(Kernel{entry_of(spec), std::move(entry.object), origin});
+  return std::make_shared<const Kernel>(
+      Kernel{entry_of(spec), std::move(entry.object), std::move(entry.compiler), origin});
 }
 
 std::shared_ptr<const Kernel> load_or_compile(const KernelSpec& spec, const Compiler& compiler,
@@ -101,11 +102,26 @@ std::string kernel_id(const KernelSpec& spec) {
   return sha256(all).substr(0, id_digits);
 }
 
+std::shared_ptr<const Kernel> find_built_in(const KernelSpec& spec, const Bundle& bundle) {
+  for (const Architecture architecture : code_for(spec.architecture)) {
+    KernelSpec suitable = spec;
+    suitable.architecture = architecture;
+    if (needs_clusters(spec) && !target_of(architecture).has_clusters) continue;
+    if (auto entry = bundle.load(kernel_id(suitable))) {
+      return kernel_of(suitable, std::move(*entry), Origin::built_in);
+    }
+  }
+  return nullptr;
+}
+
 std::shared_ptr<const Kernel> provide(const KernelSpec& spec) {
   check_spec(spec);
-  if (auto entry = built_in().load(kernel_id(spec))) {
-    return kernel_of(spec, std::move(*entry), Origin::built_in);
-  }
+  auto kernel = find_built_in(spec);
+  return kernel ? kernel : find_or_compile(spec);
+}
+
+std::shared_ptr<const Kernel> find_or_compile(const KernelSpec& spec) {
+  check_spec(spec);
   const Cache cache(config().cache_dir);
   if (config().jit == "off") {
     if (auto kernel = load_compiled(spec, cache)) return kernel;

@@ -3,6 +3,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 
@@ -76,6 +77,12 @@ int metadata_number(std::string_view metadata, std::string_view key) {
   }
 }
 
+/// Reads a number behind spaces; leaves `value` if there is none.
+void read_number(std::string_view text, int& value) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  std::from_chars(text.data(), text.data() + text.size(), value);
+}
+
 /// The bytes of a variable, up to the end of its section; empty if there is none of that name.
 std::string_view variable(std::string_view object, std::string_view name) {
   const auto header = read_at<Elf64_Ehdr>(object, 0);
@@ -95,10 +102,30 @@ std::string_view variable(std::string_view object, std::string_view name) {
   return {};
 }
 
+/// The same of PTX, which lists bytes up to the last that is not zero:
+///   .global .align 4 .b8 name[8] = {128, 0, 0, 0, 128, 64, 1};
+std::string ptx_variable(std::string_view text, const std::string& name) {
+  const std::size_t at = text.find(".b8 " + name + "[");
+  const std::size_t open = text.find('{', at), close = text.find('}', at);
+  if (at == std::string_view::npos || close == std::string_view::npos || open > close) return {};
+  int size = 0;
+  read_number(text.substr(text.find('[', at) + 1), size);
+  std::string bytes;
+  for (std::size_t next = open; next < close; next = text.find_first_of(",}", next + 1)) {
+    int value = 0;
+    read_number(text.substr(next + 1), value);
+    bytes += static_cast<char>(value);
+  }
+  bytes.resize(static_cast<std::size_t>(std::max(size, 0)));
+  return bytes;
+}
+
 }  // namespace
 
 std::optional<LaunchInfo> launch_info_of(std::string_view object, const std::string& entry) {
-  const std::string_view bytes = variable(object, entry + "_launch");
+  const std::string name = entry + "_launch";
+  const std::string of_ptx = ptx_variable(object, name);
+  const std::string_view bytes = of_ptx.empty() ? variable(object, name) : of_ptx;
   if (bytes.size() < 2 * sizeof(std::int32_t)) return std::nullopt;
   return LaunchInfo{read_at<std::int32_t>(bytes, 0), read_at<std::int32_t>(bytes, 4)};
 }

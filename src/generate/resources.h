@@ -13,7 +13,8 @@ struct Resources {
   int local_bytes = 0;   // stack and spills, of a thread
 };
 
-/// Of the one kernel in a cubin or code object; nothing for an object of another kind.
+/// Of the one kernel in a cubin or code object; nothing for an object of another kind. (What PTX
+/// takes is known when a driver has compiled it.)
 std::optional<Resources> resources_of(std::string_view object);
 
 /// What a launch has to know of a kernel.

@@ -2,55 +2,14 @@
 #include <mutex>
 
 #include "core/check.h"
-#include "device/library.h"
 #include "generate/compiler.h"
 #include "generate/headers.h"
+#include "generate/runtime_functions.h"
 #include "generate/source.h"
 #include "wavefire/config.h"
 
 namespace wavefire::generate {
 namespace {
-
-/// Of nvrtc.h and hip/hiprtc.h: programs are opaque pointers, results are enumerations whose 0 is
-/// success.
-struct Functions {
-  using Program = void*;
-  int (*version)(int* major, int* minor) = nullptr;
-  const char* (*error_string)(int result) = nullptr;
-  int (*create)(Program* program, const char* source, const char* name, int header_count,
-                const char* const* headers, const char* const* include_names) = nullptr;
-  int (*destroy)(Program* program) = nullptr;
-  int (*compile)(Program program, int option_count, const char* const* options) = nullptr;
-  int (*log_size)(Program program, std::size_t* bytes) = nullptr;
-  int (*log)(Program program, char* text) = nullptr;
-  int (*object_size)(Program program, std::size_t* bytes) = nullptr;
-  int (*object)(Program program, char* bytes) = nullptr;
-};
-
-using device::symbol;
-
-constexpr device::Symbol<Functions> nvrtc_symbols[] = {
-    symbol<&Functions::version>("nvrtcVersion"),
-    symbol<&Functions::error_string>("nvrtcGetErrorString"),
-    symbol<&Functions::create>("nvrtcCreateProgram"),
-    symbol<&Functions::destroy>("nvrtcDestroyProgram"),
-    symbol<&Functions::compile>("nvrtcCompileProgram"),
-    symbol<&Functions::log_size>("nvrtcGetProgramLogSize"),
-    symbol<&Functions::log>("nvrtcGetProgramLog"),
-    symbol<&Functions::object_size>("nvrtcGetCUBINSize"),
-    symbol<&Functions::object>("nvrtcGetCUBIN"),
-};
-constexpr device::Symbol<Functions> hiprtc_symbols[] = {
-    symbol<&Functions::version>("hiprtcVersion"),
-    symbol<&Functions::error_string>("hiprtcGetErrorString"),
-    symbol<&Functions::create>("hiprtcCreateProgram"),
-    symbol<&Functions::destroy>("hiprtcDestroyProgram"),
-    symbol<&Functions::compile>("hiprtcCompileProgram"),
-    symbol<&Functions::log_size>("hiprtcGetProgramLogSize"),
-    symbol<&Functions::log>("hiprtcGetProgramLog"),
-    symbol<&Functions::object_size>("hiprtcGetCodeSize"),
-    symbol<&Functions::object>("hiprtcGetCode"),
-};
 
 /// What differs between the two.
 struct Dialect {
@@ -68,7 +27,7 @@ constexpr Dialect hiprtc = {Platform::hip, "hipRTC", hiprtc_flags, "--offload-ar
 
 class RuntimeCompiler final : public Compiler {
  public:
-  RuntimeCompiler(const Dialect& dialect, const Functions& functions, std::string name,
+  RuntimeCompiler(const Dialect& dialect, const RtcFunctions& functions, std::string name,
                   std::string version)
       : Compiler(std::move(name), std::move(version)), dialect_(dialect), functions_(functions) {}
 
@@ -84,9 +43,9 @@ class RuntimeCompiler final : public Compiler {
  private:
   /// A program that is destroyed with its owner.
   struct Program {
-    const Functions& functions;
+    const RtcFunctions& functions;
     void* handle = nullptr;
-    explicit Program(const Functions& functions) : functions(functions) {}
+    explicit Program(const RtcFunctions& functions) : functions(functions) {}
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
     ~Program() {
@@ -99,7 +58,7 @@ class RuntimeCompiler final : public Compiler {
   }
 
   const Dialect& dialect_;
-  Functions functions_;
+  RtcFunctions functions_;
 };
 
 std::string RuntimeCompiler::compile(const KernelSpec& spec, const std::string& source,
@@ -126,23 +85,24 @@ std::string RuntimeCompiler::compile(const KernelSpec& spec, const std::string& 
     if (bytes > 0) functions_.log(program.handle, log.data());
     fail(spec, log.empty() ? functions_.error_string(result) : log.c_str());
   }
+  const bool is_ptx = target_of(spec.architecture).is_ptx;
   std::size_t bytes = 0;
-  must(spec, functions_.object_size(program.handle, &bytes), "size of the object");
+  must(spec, (is_ptx ? functions_.ptx_size : functions_.object_size)(program.handle, &bytes),
+       "size of the object");
   std::string object(bytes, '\0');
-  must(spec, functions_.object(program.handle, object.data()), "object");
+  must(spec, (is_ptx ? functions_.ptx : functions_.object)(program.handle, object.data()),
+       "object");
   return object;
 }
 
-std::unique_ptr<Compiler> find_runtime_compiler(const Dialect& dialect,
-                                                const std::string& configured,
-                                                std::vector<std::string> candidates,
-                                                std::span<const device::Symbol<Functions>> symbols,
-                                                std::string& reason) {
+std::unique_ptr<Compiler> find_runtime_compiler(
+    const Dialect& dialect, const std::string& configured, std::vector<std::string> candidates,
+    std::span<const device::Symbol<RtcFunctions>> symbols, std::string& reason) {
   if (!configured.empty()) candidates = {configured};
   const device::LibraryName name = {"generate", dialect.name, candidates, "see docs/generator.md"};
   try {
     const device::Library library = device::Library::open(name);
-    const auto functions = device::load_table<Functions>(name, library, symbols);
+    const auto functions = device::load_table<RtcFunctions>(name, library, symbols);
     int major = 0, minor = 0;
     functions.version(&major, &minor);
     const std::string version = core::join(dialect.name, " ", major, ".", minor);

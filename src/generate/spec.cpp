@@ -21,10 +21,10 @@ constexpr std::string_view operation = "kernel spec";
 constexpr std::array operation_names = {"attention", "norm",   "activation", "merge",
                                         "rope",      "append", "index",      "sampling"};
 static_assert(operation_names.size() == std::variant_size_v<KernelConfig>);
-constexpr std::array architecture_names = {"scalar", "avx2",  "avx512", "sm80",
-                                           "sm86",   "sm89",  "sm90",   "sm90a",
+constexpr std::array architecture_names = {"scalar", "avx2",  "avx512", "compute80", "compute90",
+                                           "sm80",   "sm86",  "sm89",   "sm90",      "sm90a",
                                            "sm100",  "sm120", "gfx942", "gfx950"};
-static_assert(architecture_names.size() == static_cast<std::size_t>(Architecture::gfx950) + 1);
+static_assert(architecture_names.size() == architecture_count);
 
 constexpr int largest_int = 65536;
 constexpr std::size_t hash_digits = 16;
@@ -304,6 +304,11 @@ std::string entry_of(const KernelSpec& spec) {
                        sha256(name).substr(0, hash_digits));
   }
   return entry;
+}
+
+bool needs_clusters(const KernelSpec& spec) {
+  const auto* sampling = std::get_if<SamplingConfig>(&spec.config);
+  return sampling != nullptr && sampling->blocks > 1;
 }
 
 KernelSpec parse_spec(std::string_view text) {

@@ -23,11 +23,14 @@
 
 namespace wavefire::generate {
 
-/// What a kernel is compiled for. Several may share a folder of kernels/tile (target.h).
+/// What a kernel is compiled for. Several may share a folder of kernels/tile (target.h). Code for
+/// `compute` is PTX: drivers compile it for any GPU from that one on.
 enum class Architecture : unsigned char {
   scalar,
   avx2,
   avx512,
+  compute80,
+  compute90,
   sm80,
   sm86,
   sm89,
@@ -38,6 +41,7 @@ enum class Architecture : unsigned char {
   gfx942,
   gfx950,
 };
+inline constexpr int architecture_count = static_cast<int>(Architecture::gfx950) + 1;
 
 /// How a GPU's block divides rows (tile/<arch>/rows.h); zeros on CPUs.
 struct RowTeams {
@@ -110,7 +114,7 @@ struct KernelSpec {
 };
 
 const char* name_of(Architecture architecture);
-/// "attention", "norm", "activation", "merge", "rope", "append".
+/// "attention", "norm", "activation", "merge", "rope", "append", "index", "sampling".
 const char* operation_of(const KernelSpec& spec);
 
 /// The name in one line, for logs, tests and lists.
@@ -126,6 +130,9 @@ std::string entry_of(const KernelSpec& spec);
 KernelSpec parse_spec(std::string_view text);
 /// The same for a name and the source of its variant, whose hash the name need not have.
 KernelSpec parse_spec(std::string_view name, std::string variant);
+
+/// Whether its blocks write to each other's shared memory.
+bool needs_clusters(const KernelSpec& spec);
 
 /// Throws `Error` for values that no kernel has (invalid_argument) and for operations that an
 /// architecture lacks (unsupported).

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/check.h"
+#include "core/log.h"
 #include "generate/fields.h"
 #include "generate/generate.h"
 #include "generate/resources.h"
@@ -47,17 +48,36 @@ Store& store() {
   return store;
 }
 
-std::unique_ptr<const Loaded> load(device::Gpu& gpu, const KernelConfig& config,
-                                   std::optional<Architecture> architecture) {
-  const KernelSpec spec{
-      architecture ? *architecture : architecture_of_gpu(gpu.properties().architecture), config};
-  const std::shared_ptr<const Kernel> kernel = provide(spec);
+struct Code {
+  std::shared_ptr<const Kernel> kernel;
+  device::Module module;
+};
+
+Code load_code(device::Gpu& gpu, const KernelSpec& spec) {
+  const auto load = [&](std::shared_ptr<const Kernel> kernel) {
+    device::Module module = gpu.load(std::as_bytes(std::span(kernel->object)));
+    return Code{std::move(kernel), std::move(module)};
+  };
+  if (auto kernel = find_built_in(spec)) {
+    try {
+      return load(std::move(kernel));
+    } catch (const Error& error) {
+      // A driver takes no PTX of a later release than its own; a compiler here may be of its age.
+      if (error.kind() != ErrorKind::unsupported) throw;
+      core::log(LogLevel::warning, core::join("generate: ", name_of(spec), " is built in, but ",
+                                              error.what(), "; it is compiled here"));
+    }
+  }
+  return load(find_or_compile(spec));
+}
+
+std::unique_ptr<const Loaded> load(device::Gpu& gpu, const KernelSpec& spec) {
+  auto [kernel, module] = load_code(gpu, spec);
   const std::optional<LaunchInfo> info = launch_info_of(kernel->object, kernel->entry);
   if (!info) {
     throw Error(ErrorKind::internal,
                 core::join("generate: the object of ", name_of(spec), " does not say its launch"));
   }
-  device::Module module = gpu.load(std::as_bytes(std::span(kernel->object)));
   const auto dynamic_bytes = static_cast<unsigned>(info->dynamic_shared_bytes);
   const device::Kernel function = module.kernel(kernel->entry, info->dynamic_shared_bytes);
   return std::make_unique<const Loaded>(
@@ -78,7 +98,9 @@ const LoadedKernel& kernel_on(device::Gpu& gpu, const KernelConfig& config,
   }
   // Without the lock: a compilation may take long. Threads that come together share it, and the
   // first to load it stays.
-  std::unique_ptr<const Loaded> loaded = load(gpu, config, architecture);
+  const KernelSpec spec{
+      architecture ? *architecture : architecture_of_gpu(gpu.properties().architecture), config};
+  std::unique_ptr<const Loaded> loaded = load(gpu, spec);
   const std::lock_guard lock(store().mutex);
   return store().kernels.try_emplace(key, std::move(loaded)).first->second->kernel;
 }

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "generate/spec.h"
 
@@ -20,7 +21,8 @@ struct Target {
   const char* schedule_header;              // where that is
   const char* rows_header = nullptr;        // of row operations; null: there are none
   bool has_clusters = false;                // blocks that write to each other's shared memory
-  const char* compiler_name = nullptr;      // "sm_80", "gfx942"; null on a CPU
+  bool is_ptx = false;                      // not code of a GPU: its driver compiles it
+  const char* compiler_name = nullptr;      // "sm_80", "compute_80", "gfx942"; null on a CPU
   std::span<const char* const> flags = {};  // of the host compiler
 };
 
@@ -28,7 +30,11 @@ const Target& target_of(Architecture architecture);
 
 /// What runs on a GPU that calls itself `name` ("sm_90", "gfx942"): the portable kernels compiled
 /// for it or, of NVIDIA's, for the nearest GPU before it of the same generation, whose code it
-/// takes. Throws `Error` (unsupported) if there is none.
+/// takes; PTX for a generation that is not known. Throws `Error` (unsupported) if there is none.
 Architecture architecture_of_gpu(std::string_view name);
+
+/// Whose code a GPU of `architecture` runs, the best first: its own, that of the GPUs before it of
+/// the same generation, PTX of all before it.
+std::vector<Architecture> code_for(Architecture architecture);
 
 }  // namespace wavefire::generate

@@ -128,14 +128,16 @@ void append(const Names& names, const TensorView (&rows)[2], const TensorView& b
             const TensorView& positions, const TensorView (&caches)[2], const PageTable& pages,
             KvLayout layout) {
   const std::int64_t tokens = rows[0].shape[0];
-  const ops::Place place = ops::place_of(names.operation, {{names.rows[0], rows[0]},
-                                                           {names.rows[1], rows[1]},
-                                                           {"batch_indices", batch_indices},
-                                                           {"positions", positions},
-                                                           {names.caches[0], caches[0]},
-                                                           {names.caches[1], caches[1]},
-                                                           {"kv_indices", pages.indices},
-                                                           {"kv_indptr", pages.indptr}});
+  const ops::Place place =
+      ops::place_of(names.operation, {{names.rows[0], rows[0]},
+                                      {names.rows[1], rows[1]},
+                                      {"batch_indices", batch_indices},
+                                      {"positions", positions},
+                                      {names.caches[0], caches[0]},
+                                      {names.caches[1], caches[1]},
+                                      {"kv_indices", pages.indices},
+                                      {"kv_indptr", pages.indptr},
+                                      {"kv_last_page_len", pages.last_page_len}});
   kv_cache::AppendLaunch p;
   std::int64_t bytes = 0;
   for (int i = 0; i < 2; ++i) {

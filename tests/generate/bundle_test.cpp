@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -42,6 +43,7 @@ TEST(Bundle, EntriesComeBackAndBrokenOnesDoNot) {
   EXPECT_EQ(bundle.ids(), (std::vector<std::string>{"11", "22"}));
   EXPECT_EQ(bundle.load("11").value().object, first.object);
   EXPECT_EQ(bundle.load("22").value().object, second.object);
+  EXPECT_LT(std::filesystem::file_size(path), 1000u) << "compressed";
   EXPECT_FALSE(bundle.load("33").has_value());
 
   std::string bytes = read_file(path);
@@ -99,6 +101,69 @@ TEST(Bundle, TheCommonListHasWhatDevicesAskFor) {
   }
 }
 
+TEST(Bundle, PtxOfAListIsForTheOldestGpuThatTakesIt) {
+  constexpr std::string_view ptx[] = {"ptx"};
+  const std::string list =
+      "rope:lanes=64,teams=1\n"
+      "sampling.sm80:lanes=256,blocks=1,kept=2\n"
+      "sampling.sm90:lanes=256,blocks=8,kept=2\n"
+      "attention.sm90a:operand=bfloat16,tile_rows=128,tile_kv=128,custom_mask=0,tensor_maps=1\n";
+  std::vector<std::string> names;
+  for (const KernelSpec& spec : specs_of_list(list, ptx)) names.push_back(name_of(spec));
+  EXPECT_EQ(names, (std::vector<std::string>{"rope.compute80:lanes=64,teams=1",
+                                             "sampling.compute80:lanes=256,blocks=1,kept=2",
+                                             "sampling.compute90:lanes=256,blocks=8,kept=2"}));
+}
+
+TEST(Bundle, TheMinimalListIsShort) {
+  for (const char* wanted : {"sm80", "sm90", "ptx"}) {
+    std::map<std::string, int> counts;
+    for (const std::string& name : names_of_list("minimal", wanted)) {
+      const std::size_t dot = name.find('.') + 1;
+      std::string architecture = name.substr(dot, name.find(':') - dot);
+      if (architecture == "sm90a") architecture = "sm90";  // of the same GPU
+      ++counts[architecture];
+    }
+    for (const auto& [architecture, count] : counts) EXPECT_LE(count, 60) << architecture;
+  }
+}
+
+TEST(Bundle, AGpuIsGivenItsOwnCodeThenThatOfRelativesThenPtx) {
+  const TestCache cache;
+  const auto path = cache.folder().parent_path() / "some.bundle";
+  const auto spec_for = [](Architecture architecture) {
+    return KernelSpec{architecture, RopeConfig{{64, 1, 0}}};
+  };
+  std::map<std::string, Entry> entries;
+  const auto given = [&](const KernelSpec& spec) -> std::string {
+    write_bundle(path, entries);
+    const auto kernel = find_built_in(spec, Bundle(path));
+    return kernel ? kernel->entry + " " + kernel->object : "";
+  };
+  const auto add = [&](const KernelSpec& spec) {
+    entries[kernel_id(spec)] = {text_of(spec), "compiler", name_of(spec.architecture)};
+  };
+  const KernelSpec ada = spec_for(Architecture::sm89), blackwell = spec_for(Architecture::sm120);
+  EXPECT_EQ(given(ada), "");
+  add(spec_for(Architecture::compute80));
+  EXPECT_EQ(given(ada), "rope_compute80_lanes_64_teams_1 compute80");
+  EXPECT_EQ(given(blackwell), "rope_compute80_lanes_64_teams_1 compute80");
+  EXPECT_EQ(given(spec_for(Architecture::gfx942)), "");
+  add(spec_for(Architecture::sm80));
+  EXPECT_EQ(given(ada), "rope_sm80_lanes_64_teams_1 sm80");
+  EXPECT_EQ(given(blackwell), "rope_compute80_lanes_64_teams_1 compute80");
+  add(ada);
+  EXPECT_EQ(given(ada), "rope_sm89_lanes_64_teams_1 sm89");
+  EXPECT_EQ(given(spec_for(Architecture::sm86)), "rope_sm80_lanes_64_teams_1 sm80");
+
+  // Clusters are compute90's at least, and nothing before it is asked for them.
+  const SamplingConfig clustered{.lanes = 256, .blocks = 8, .kept = 2};
+  EXPECT_EQ(given({Architecture::sm120, clustered}), "");
+  add({Architecture::compute90, clustered});
+  EXPECT_EQ(given({Architecture::sm120, clustered}),
+            "sampling_compute90_lanes_256_blocks_8_kept_2 compute90");
+}
+
 TEST(Bundle, TheAmdListHasWhatAttentionAsksFor) {
   for (const Architecture architecture : {Architecture::gfx942, Architecture::gfx950}) {
     std::set<std::string> listed, asked;
@@ -128,16 +193,42 @@ TEST(Targets, DevicesTakeTheirOwnCodeOrThatOfTheNearestBeforeThem) {
   EXPECT_EQ(architecture_of_gpu("sm_121"), Architecture::sm120);
   EXPECT_EQ(architecture_of_gpu("gfx942"), Architecture::gfx942);
   EXPECT_EQ(architecture_of_gpu("gfx950"), Architecture::gfx950);
-  for (const char* name : {"sm_75", "sm_110", "gfx90a", "sm_90x", ""}) {
+  EXPECT_EQ(architecture_of_gpu("sm_110"), Architecture::compute90);  // a generation of its own
+  for (const char* name : {"sm_75", "gfx90a", "sm_90x", "compute_80", ""}) {
     EXPECT_THROW(architecture_of_gpu(name), Error) << name;
   }
+}
+
+TEST(Targets, CodeForAGpuIsItsGenerationsOrPtx) {
+  using enum Architecture;
+  EXPECT_EQ(code_for(sm80), (std::vector{sm80, compute80}));
+  EXPECT_EQ(code_for(sm89), (std::vector{sm89, sm86, sm80, compute80}));
+  EXPECT_EQ(code_for(sm90), (std::vector{sm90, compute90, compute80}));
+  EXPECT_EQ(code_for(sm120), (std::vector{sm120, compute90, compute80}));
+  EXPECT_EQ(code_for(compute90), (std::vector{compute90, compute80}));
+  for (const Architecture alone : {scalar, avx512, sm90a, gfx942}) {
+    EXPECT_EQ(code_for(alone), std::vector{alone});
+  }
+}
+
+TEST(Targets, PtxSaysItsLaunch) {
+  const std::string ptx =
+      "//\n.version 9.0\n.global .align 4 .b8 norm_launch[8] = {128, 0, 0, 0, 128, 64, 1};\n"
+      ".global .align 4 .b8 short_launch[8] = {0, 1};\n";
+  const std::optional<LaunchInfo> info = launch_info_of(ptx, "norm");
+  ASSERT_TRUE(info.has_value());
+  EXPECT_EQ(info->threads, 128);
+  EXPECT_EQ(info->dynamic_shared_bytes, 128 + (64 << 8) + (1 << 16));
+  EXPECT_EQ(launch_info_of(ptx, "short").value().threads, 256);
+  EXPECT_FALSE(launch_info_of(ptx, "nor").has_value());
+  EXPECT_FALSE(launch_info_of(".b8 norm_launch[8] = {12", "norm").has_value());
 }
 
 // Whatever compiler this machine has for a GPU tells the launch in its objects.
 TEST(Targets, ObjectsSayTheirLaunch) {
   const TestCache cache;
   for (const char* name :
-       {"norm.sm80:lanes=256,teams=1,kept=4",
+       {"norm.sm80:lanes=256,teams=1,kept=4", "norm.compute80:lanes=256,teams=1,kept=4",
         "attention.gfx942:operand=bfloat16,element_bytes=2,tile_rows=128,k_segments=1,rope=0"}) {
     std::shared_ptr<const Kernel> kernel;
     try {

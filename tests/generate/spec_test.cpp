@@ -52,7 +52,7 @@ KernelSpec random_spec(Random& random) {
                                          MergeConfig{},       RopeConfig{},    AppendConfig{},
                                          IndexConfig{},       SamplingConfig{}};
   for (;;) {
-    KernelSpec spec = {static_cast<Architecture>(below(random, 11)),
+    KernelSpec spec = {static_cast<Architecture>(below(random, architecture_count)),
                        configs[below(random, static_cast<int>(std::size(configs)))]};
     std::visit(
         [&](auto& config) {

@@ -47,6 +47,10 @@ def test_doctor_tells_compilers_devices_and_cache(run, tmp_path):
     report = run("doctor")
     for part in ("CPU level", "cpu", "host C++ compiler", "nvcc", "hipRTC", str(tmp_path)):
         assert part in report
+    built_with = report.split("built with\n", 1)[1].split("\n\n")[0].splitlines()
+    assert [line.split("  ")[1] for line in built_with] == [
+        "compiler", "GPU kernels", "headers compared", "virtual Instinct",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,10 @@ class CudaDriver final : public Driver {
     try {
       check(status, "cuModuleLoadDataEx");
     } catch (const Error& error) {
-      if (log[0] == '\0') throw;
       log.back() = '\0';
-      throw Error(error.kind(), core::join(error.what(), "; ", log.data()));
+      const bool is_newer = status == unsupported_ptx_version;
+      throw Error(is_newer ? ErrorKind::unsupported : error.kind(),
+                  core::join(error.what(), log[0] == '\0' ? "" : "; ", log.data()));
     }
     return module;
   }

@@ -93,7 +93,9 @@ struct Attribute {
 
 inline constexpr std::uintptr_t extra_end = 0;
 
-/// Of cuModuleLoadDataEx: where the assembler's complaints about PTX go.
+/// Of cuModuleLoadDataEx: PTX of a later release than the driver's.
+inline constexpr int unsupported_ptx_version = 222;
+/// Where the assembler's complaints about PTX go.
 struct JitOption {
   static constexpr int error_log_buffer = 5;
   static constexpr int error_log_bytes = 6;

@@ -109,6 +109,7 @@ static_assert(Status::out_of_memory == CUDA_ERROR_OUT_OF_MEMORY);
 static_assert(Status::no_device == CUDA_ERROR_NO_DEVICE);
 static_assert(Status::no_binary_for_gpu == CUDA_ERROR_NO_BINARY_FOR_GPU);
 static_assert(Status::not_ready == CUDA_ERROR_NOT_READY);
+static_assert(unsupported_ptx_version == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
 
 static_assert(StreamFlag::non_blocking == CU_STREAM_NON_BLOCKING);
 static_assert(EventFlag::no_timing == CU_EVENT_DISABLE_TIMING);
