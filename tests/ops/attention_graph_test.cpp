@@ -2,6 +2,7 @@
 // For GPUs and the virtual Instinct.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <random>
