@@ -68,6 +68,7 @@ namespace {
 /// Bytes of local memory that a kernel is known to keep. No kernel may get worse, nor a new one
 /// come.
 int known_local_bytes(const KernelSpec& spec) {
+  if (std::holds_alternative<RopeConfig>(spec.config)) return 8;
   const auto* attention = std::get_if<attention::Config>(&spec.config);
   if (attention == nullptr || attention->few_rows) return 0;
   const bool wide = attention->head_dim_qk == 256;

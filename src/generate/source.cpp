@@ -1,7 +1,5 @@
 #include "generate/source.h"
 
-#include <type_traits>
-
 #include "core/check.h"
 #include "generate/fields.h"
 #include "generate/target.h"
@@ -153,7 +151,8 @@ std::string launch_info(const std::string& entry, const char* dynamic_bytes) {
 }
 
 /// A CUDA kernel whose body is `body`.
-std::string cuda_kernel(const std::string& entry, const char* body, const std::string& attributes) {
+std::string cuda_kernel(const std::string& entry, const char* body,
+                        const std::string& attributes = "__launch_bounds__(Kernel::threads)") {
   return core::join("extern \"C\" WF_GLOBAL void ", attributes, "\n    ", entry,
                     "(const __grid_constant__ Kernel::Launch params) {\n", body, "}\n");
 }
@@ -222,16 +221,12 @@ std::string gpu_source(const KernelSpec& spec, const Config& config) {
   const std::string entry = entry_of(spec);
   const Target& target = target_of(spec.architecture);
   constexpr const char* body = "  Kernel::run(params);\n";
-  // Rope needs 90 registers: left to itself, the compiler takes 72 for the sake of more blocks,
-  // and spills.
-  const char* bounds = std::is_same_v<Config, RopeConfig> ? "__launch_bounds__(Kernel::threads, 10)"
-                                                          : "__launch_bounds__(Kernel::threads)";
   return core::join("#include \"", target.rows_header, "\"\n\n#include \"", row.space,
                     "/entry.h\"\n\nnamespace wavefire::", row.space,
                     " {\nusing Teams = tile::RowTeams<", config.rows.lanes, ", ", config.rows.teams,
                     ", ", config.rows.kept, ">;\nusing Kernel = ", row.type, ";\n",
                     launch_info(entry, "0"),
-                    target.platform == Platform::cuda ? cuda_kernel(entry, body, bounds)
+                    target.platform == Platform::cuda ? cuda_kernel(entry, body)
                                                       : hip_kernel(entry, "2, 8", body),
                     "}\n");
 }

@@ -58,17 +58,22 @@ Code load_code(device::Gpu& gpu, const KernelSpec& spec) {
     device::Module module = gpu.load(std::as_bytes(std::span(kernel->object)));
     return Code{std::move(kernel), std::move(module)};
   };
-  if (auto kernel = find_built_in(spec)) {
+  auto built_in = find_built_in(spec);
+  if (!built_in) return load(find_or_compile(spec));
+  try {
+    return load(std::move(built_in));
+  } catch (const Error& error) {
+    // A driver takes no PTX of a later release than its own; a compiler here may be of its age.
+    if (error.kind() != ErrorKind::unsupported) throw;
+    const std::string refusal =
+        core::join("generate: this driver does not take what is built in: ", error.what());
+    core::log(LogLevel::warning, refusal);
     try {
-      return load(std::move(kernel));
-    } catch (const Error& error) {
-      // A driver takes no PTX of a later release than its own; a compiler here may be of its age.
-      if (error.kind() != ErrorKind::unsupported) throw;
-      core::log(LogLevel::warning, core::join("generate: ", name_of(spec), " is built in, but ",
-                                              error.what(), "; it is compiled here"));
+      return load(find_or_compile(spec));
+    } catch (const Error& second) {
+      throw Error(second.kind(), core::join(second.what(), "; ", refusal));
     }
   }
-  return load(find_or_compile(spec));
 }
 
 std::unique_ptr<const Loaded> load(device::Gpu& gpu, const KernelSpec& spec) {

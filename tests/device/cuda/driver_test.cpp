@@ -284,6 +284,17 @@ TEST_F(FakeGpus, ADriverOlderThanThePtxThatIsBuiltInGetsACompiledKernel) {
       generate::kernel_on(device::gpu_of({DeviceType::cuda, blackwell}), spec.config);
   EXPECT_EQ(kernel.kernel.name(), entry_of(spec));
   EXPECT_EQ(compilations.count(), 1);
+
+  // Where nothing can be compiled, the error has the driver's words, too.
+  const generate::KernelSpec other{generate::Architecture::sm120,
+                                   generate::AppendConfig{.rows = {16, 16, 0}}};
+  const std::string words = generate::find_built_in(other) ? "FAKE_ERROR_222" : "WAVEFIRE_JIT=off";
+  Config off = config();
+  off.jit = "off";
+  set_config(off);
+  expect_error(ErrorKind::compile, {"append.sm120", words}, [&] {
+    generate::kernel_on(device::gpu_of({DeviceType::cuda, blackwell}), other.config);
+  });
 }
 
 // In runs of their own, since a driver is initialised once: its answer is in the environment.
