@@ -19,31 +19,6 @@ struct SharedSlices {
   u32 base;  // of this warpgroup's rows
 };
 
-/// Rows of q into shared memory, each warpgroup its own; columns behind the last dimension are
-/// zero, rows behind the last one repeat it. `sync` is a barrier of the warpgroup.
-template <class Tile, class Address, class Sync>
-WF_DEVICE void load_shared_left(SharedSlices<Tile>& to, Tile& tile, i32 rows, i32 dims,
-                                Address&& address, Sync&& sync) {
-  constexpr int step = warpgroup_lanes / Tile::chunks;
-  static_assert(is_movable < Tile, step<8 ? step : 8, Tile::chunks>());
-  const int lane = isa::thread() % warpgroup_lanes;
-  const int first = isa::thread() / warpgroup_lanes * warpgroup_rows;
-  const int chunk = lane % Tile::chunks;
-  const bool valid = chunk * Tile::chunk_elements < dims;
-  to.base = isa::shared_address(tile.bytes) + static_cast<u32>(Tile::offset(first, 0));
-  sync();  // the queries before have been read
-  WF_UNROLL
-  for (int row = lane / Tile::chunks; row < warpgroup_rows; row += step) {
-    const char* from = static_cast<const char*>(address(min(first + row, rows - 1)));
-    isa::copy_async_16(to.base + static_cast<u32>(Tile::offset(row, chunk)),
-                       from + (valid ? chunk * 16 : 0), valid);
-  }
-  isa::copy_async_commit();
-  isa::copy_async_wait<0>();
-  isa::fence_async_proxy();
-  sync();
-}
-
 /// A warpgroup's rows of an accumulator, rounded, by way of a tile of shared memory to
 /// `address(row)` for each row below `rows`: whole rows of `dims` elements, sixteen bytes a lane.
 template <DType dtype, class Tile, class Accumulator, class Address, class Sync>
@@ -80,16 +55,15 @@ WF_DEVICE void store_by_tile(Tile& tile, const Accumulator& from, i32 rows, i32 
 /// c = a b^T; b holds the columns of c as rows, contiguous along the sum.
 template <class Accumulator, class LeftTile, class Tile>
 WF_DEVICE void wgmma_abt(Accumulator& c, const SharedSlices<LeftTile>& a, const Tile& b) {
-  const u64 left = swizzled_descriptor(a.base, 16, 1024);
-  const u64 right = swizzled_descriptor(isa::shared_address(b.bytes), 16, 1024);
+  const SwizzledDescriptor<16, 1024> left(a.base), right(isa::shared_address(b.bytes));
   isa::fence_registers(c.e);
   isa::wgmma_fence();
   WF_UNROLL
   for (int k = 0; k < LeftTile::cols / 16; ++k) {
     const int step = k % 4 * 32;
     isa::wgmma_abt<LeftTile::dtype, Tile::rows>(
-        c.e, moved_descriptor(left, k / 4 * LeftTile::slice_bytes + step),
-        moved_descriptor(right, k / 4 * Tile::slice_bytes + step), k > 0);
+        c.e, left.moved(k / 4 * LeftTile::slice_bytes + step),
+        right.moved(k / 4 * Tile::slice_bytes + step), k > 0);
   }
   isa::wgmma_commit();
 }
@@ -99,7 +73,7 @@ template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void wgmma_ab(Accumulator& c, const Operand& a, const Tile& b) {
   constexpr int columns = Tile::cols < 128 ? Tile::cols : 128;  // of one instruction
   constexpr int slices = columns / Tile::slice_cols;
-  const u64 right = swizzled_descriptor(isa::shared_address(b.bytes), Tile::slice_bytes, 1024);
+  const SwizzledDescriptor<Tile::slice_bytes, 1024> right(isa::shared_address(b.bytes));
   isa::fence_registers(c.e);
   isa::wgmma_fence();
   WF_UNROLL
@@ -108,7 +82,7 @@ WF_DEVICE void wgmma_ab(Accumulator& c, const Operand& a, const Tile& b) {
     for (int n = 0; n < Tile::cols / columns; ++n) {
       const int step = n * slices * Tile::slice_bytes + k * 16 * 128;
       isa::wgmma_ab<Operand::dtype, columns>(c.e + n * columns / 2, a.r[k],
-                                             moved_descriptor(right, step), true);
+                                             right.moved(step), true);
     }
   }
   isa::wgmma_commit();
