@@ -58,9 +58,16 @@ class Steps {
   using VSource = KvSource<1>;
   using Launch = LaunchParams<typename Arch::Tail>;
 
+  /// Where loads are far ahead, K has a stage more than V: it is released later than its product
+  /// ends, and asked for first.
+  static constexpr int k_stages = [] {
+    if constexpr (requires { Arch::k_stages_ahead; }) return config.stages + Arch::k_stages_ahead;
+    return config.stages;
+  }();
+
   /// Memory that the whole team shares.
   struct Shared {
-    KTile k[config.stages];
+    KTile k[k_stages];
     VTile v[config.stages];
     typename Arch::template QueryTile<config> query;
     typename Arch::template Barriers<config.stages> barriers;
@@ -149,10 +156,7 @@ class Steps {
   }
   WF_DEVICE void rescale() {
     if constexpr (has_slack) {
-      bool changed = false;
-      WF_UNROLL
-      for (float alpha : alpha_.e) changed = changed || alpha != 1.f;
-      if (!Arch::any_of_wave(changed)) return;
+      if (!rescales_) return;
     }
     tile::for_slots<typename Output::Layout>(output_extent(), [&](int slot) {
       if (Arch::branches_by_row && alpha_.e[slot] == 1.f) return;  // as from most tiles
@@ -184,8 +188,8 @@ class Steps {
 
   /// Both kinds of lanes count the tiles of all items, so that stages and phases go on across them.
   WF_DEVICE void end_item() {
-    tiles_before_ += tiles_;
-    items_before_ += tiles_ > 0;
+    tiles_before_ += static_cast<u32>(tiles_);
+    items_before_ += tiles_ > 0 ? 1 : 0;
   }
 
  private:
@@ -204,8 +208,9 @@ class Steps {
   WF_DEVICE static i32 bytes_of(DType dtype) {
     return config.element_bytes > 0 ? config.element_bytes : size_of(dtype);
   }
-  WF_DEVICE KTile& k_tile(i32 i) { return shared_.k[(tiles_before_ + i) % config.stages]; }
-  WF_DEVICE VTile& v_tile(i32 i) { return shared_.v[(tiles_before_ + i) % config.stages]; }
+  WF_DEVICE u32 tile_number(i32 i) const { return tiles_before_ + static_cast<u32>(i); }
+  WF_DEVICE KTile& k_tile(i32 i) { return shared_.k[tile_number(i) % k_stages]; }
+  WF_DEVICE VTile& v_tile(i32 i) { return shared_.v[tile_number(i) % config.stages]; }
   WF_DEVICE auto& query_tile() {
     if constexpr (stages_queries) {
       return shared_.query[items_before_ % Arch::template query_stages<config>];
@@ -216,8 +221,8 @@ class Steps {
   WF_DEVICE auto q_slot() {
     return shared_.barriers.template q_slot<Arch::template query_stages<config>>(items_before_);
   }
-  WF_DEVICE auto k_slot(i32 i) { return shared_.barriers.k_slot(tiles_before_ + i); }
-  WF_DEVICE auto v_slot(i32 i) { return shared_.barriers.v_slot(tiles_before_ + i); }
+  WF_DEVICE auto k_slot(i32 i) { return shared_.barriers.k_slot(tile_number(i)); }
+  WF_DEVICE auto v_slot(i32 i) { return shared_.barriers.v_slot(tile_number(i)); }
   WF_DEVICE i32 tile_begin(i32 i) const { return kv_begin_ + i * config.tile_kv; }
   WF_DEVICE i32 tile_count(i32 i) const {
     return tile::min(config.tile_kv, kv_end_ - tile_begin(i));  // <= 0 behind the last tile
@@ -281,7 +286,8 @@ class Steps {
   KSource k_;
   VSource v_;
   i32 rows_, kv_begin_, kv_end_, tiles_;
-  i32 tiles_before_ = 0, items_before_ = 0;  // of the items before; those with tiles
+  bool rescales_ = false;                    // has_slack: some row of the wave, at this tile
+  u32 tiles_before_ = 0, items_before_ = 0;  // of the items before; those with tiles
   typename Arch::template Pending<KTile, VTile, Place> pending_;  // loads, in registers
   i32 every_low_, every_high_;  // keys that all rows of the item see
 

@@ -195,6 +195,12 @@ WF_DEVICE void Steps<Arch, config>::weigh(i32 i) {
   // A loop of its own, so that compilers for CPUs take several rows at once.
   tile::for_slots<L>(
       extent, [&](int slot) { alpha_.e[slot] = Arch::exp2(alpha_.e[slot] - reference(slot)); });
+  if constexpr (has_slack) {
+    bool changed = false;
+    WF_UNROLL
+    for (float alpha : alpha_.e) changed = changed || alpha != 1.f;
+    rescales_ = Arch::any_of_wave(changed);
+  }
   tile::for_slots<L>(extent, [&](int slot) {
     const Element shift = Traits::splat(reference(slot));
     if constexpr (requires { requires Arch::scales_late; }) {

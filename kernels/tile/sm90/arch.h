@@ -44,8 +44,9 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   using KTile = SliceTile<config.operand, config.tile_kv, config.head_dim_qk>;
   template <auto config>
   using VTile = SliceTile<config.operand, config.tile_kv, config.head_dim_vo>;
+  static constexpr int k_stages_ahead = 1;
   template <int stages>
-  using Barriers = StageBarriers<stages>;
+  using Barriers = StageBarriers<stages, stages + k_stages_ahead>;
   struct NoPending {
     WF_DEVICE NoPending& k() { return *this; }
     WF_DEVICE NoPending& v() { return *this; }
@@ -102,11 +103,11 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   /// wgmma unless a store before the wait depends on it; these sums are never negative.
   template <int n>
   WF_DEVICE static void release_after(BarrierSlot slot, const float (&sums)[n]) {
-    bool negative = false;
+    float sum = sums[0];
     WF_UNROLL
-    for (float sum : sums) negative = negative || sum < 0.f;
+    for (int i = 1; i < n; ++i) sum += sums[i];
     isa::warp_barrier();
-    if (isa::thread() % 32 == 0 && !negative) isa::barrier_arrive(slot.empty);
+    if (isa::thread() % 32 == 0 && !(sum < 0.f)) isa::barrier_arrive(slot.empty);
   }
 
   template <class Tile, class Source>

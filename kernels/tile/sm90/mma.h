@@ -21,6 +21,7 @@ struct SharedSlices {
 
 /// A warpgroup's rows of an accumulator, rounded, by way of a tile of shared memory to
 /// `address(row)` for each row below `rows`: whole rows of `dims` elements, sixteen bytes a lane.
+/// Each lane finds out where one row lies.
 template <DType dtype, class Tile, class Accumulator, class Address, class Sync>
 WF_DEVICE void store_by_tile(Tile& tile, const Accumulator& from, i32 rows, i32 dims,
                              Address&& address, Sync&& sync) {
@@ -42,13 +43,16 @@ WF_DEVICE void store_by_tile(Tile& tile, const Accumulator& from, i32 rows, i32 
   constexpr int chunks = L::cols / 8;
   constexpr int step = 32 / chunks;  // rows that a warp stores together
   const int chunk = thread % 32 % chunks;
+  const int first = thread / 32 * 16;
+  const i64 own = reinterpret_cast<i64>(address(min(first + thread % 16, rows - 1)));
   WF_UNROLL
   for (int i = 0; i < 16; i += step) {
-    const int row = thread / 32 * 16 + i + thread % 32 / chunks;
+    const int row = first + i + thread % 32 / chunks;
+    const i64 to = isa::shuffle(own, row - first);
     if (row >= rows || chunk * 8 >= dims) continue;
     u32 words[4];
     isa::load_16(tile.bytes + Tile::offset(row, chunk), words);
-    isa::store_16<false>(address(row) + chunk * 16, words);
+    isa::store_16<false>(reinterpret_cast<char*>(to) + chunk * 16, words);
   }
 }
 

@@ -12,19 +12,19 @@ struct BarrierSlot {
   u32 parity;  // of this use of the stage
 };
 
-template <int stages>
+template <int stages, int k_stages>
 struct alignas(8) StageBarriers {
   static constexpr int most_query_stages = 2;
-  u64 k_full[stages], k_empty[stages], v_full[stages], v_empty[stages];
+  u64 k_full[k_stages], k_empty[k_stages], v_full[stages], v_empty[stages];
   u64 q_full[most_query_stages], q_empty[most_query_stages];
 
   template <int query_stages>
-  WF_DEVICE BarrierSlot q_slot(i32 i) {
+  WF_DEVICE BarrierSlot q_slot(u32 i) {
     static_assert(query_stages <= most_query_stages);
     return slot<query_stages>(q_full, q_empty, i);
   }
-  WF_DEVICE BarrierSlot k_slot(i32 i) { return slot<stages>(k_full, k_empty, i); }
-  WF_DEVICE BarrierSlot v_slot(i32 i) { return slot<stages>(v_full, v_empty, i); }
+  WF_DEVICE BarrierSlot k_slot(u32 i) { return slot<k_stages>(k_full, k_empty, i); }
+  WF_DEVICE BarrierSlot v_slot(u32 i) { return slot<stages>(v_full, v_empty, i); }
 
   /// By one thread, before any use.
   WF_DEVICE void init(int fillers, int users) {
@@ -42,10 +42,9 @@ struct alignas(8) StageBarriers {
 
  private:
   template <int count>
-  WF_DEVICE static BarrierSlot slot(u64* full, u64* empty, i32 i) {
-    const i32 stage = i % count;
-    return {isa::shared_address(&full[stage]), isa::shared_address(&empty[stage]),
-            static_cast<u32>(i / count) & 1};
+  WF_DEVICE static BarrierSlot slot(u64* full, u64* empty, u32 i) {
+    const u32 stage = i % count;
+    return {isa::shared_address(&full[stage]), isa::shared_address(&empty[stage]), i / count & 1};
   }
 };
 
