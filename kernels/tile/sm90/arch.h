@@ -20,10 +20,13 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   using Tail = KvTensorMaps;
   static constexpr int load_warps = 4;
   static constexpr int block_threads = team_lanes + load_warps * 32;
-  // The block has 64 Ki registers: shares of a thread, in steps of eight.
+  // Shares of a thread in the registers that the block is launched with, in steps of eight. Who asks
+  // for more than the others gave back waits for ever.
+  static constexpr int launch_registers = 65536 / block_threads / 8 * 8;
   static constexpr int load_registers = 40;
-  static constexpr int team_registers = warpgroups == 3 ? 152 : warpgroups == 2 ? 232 : 240;
-  static_assert(load_warps * 32 * load_registers + team_lanes * team_registers <= 65536);
+  static constexpr int team_registers = warpgroups == 3 ? 144 : warpgroups == 2 ? 232 : 240;
+  static_assert(load_warps * 32 * load_registers + team_lanes * team_registers <=
+                block_threads * launch_registers);
   static constexpr bool scales_late = true;  // one fma makes a score exp2's argument
 
   template <int rows, int cols>

@@ -43,8 +43,8 @@ WF_DEVICE void fill_left(Tile& tile, int warp, i32 rows, i32 dims, Address&& add
   const i64 own = reinterpret_cast<i64>(address(min(warp * each + lane % each, rows - 1)));
   const u32 to = isa::shared_address(tile.bytes) +
                  static_cast<u32>(Tile::offset(warp * each + lane / Tile::chunks, chunk));
-  WF_UNROLL
-  for (int pass = 0; pass < each; pass += step) {
+  WF_NO_UNROLL  // the loading lanes have few registers
+      for (int pass = 0; pass < each; pass += step) {
     const i64 row = isa::shuffle(own, pass + lane / Tile::chunks);
     isa::copy_async_16(Tile::moved(to, pass, 0),
                        reinterpret_cast<const char*>(row) + (valid ? chunk * 16 : 0), valid);
