@@ -139,8 +139,8 @@ class Steps {
     return (tile::max(every_low_ - kv_begin_, 0) + config.tile_kv - 1) / config.tile_kv;
   }
   WF_DEVICE i32 plain_end() const {
-    const bool plain = scales_late() && !sums_rounded() &&
-                       !(config.custom_mask && p_.custom_mask != nullptr);
+    const bool plain =
+        scales_late() && !sums_rounded() && !(config.custom_mask && p_.custom_mask != nullptr);
     return plain ? (tile::min(every_high_, kv_end_) - kv_begin_) / config.tile_kv : 0;
   }
   template <bool plain>

@@ -53,7 +53,8 @@ WF_BOTH Unit unit_of(const PlanTraits& t, const Request& r, i32 tile) {
   return {static_cast<i32>(begin), static_cast<i32>(count), low, high > low ? high : low};
 }
 
-/// The same by its place on the line: where units are dealt, long ones (of causal masks) come first.
+/// The same by its place on the line: where units are dealt, long ones (of causal masks) come
+/// first.
 WF_BOTH Unit unit_at(const PlanTraits& t, const Request& r, i32 place) {
   return unit_of(t, r, t.deal_first != 0 ? row_tiles(t, r) - 1 - place : place);
 }
@@ -140,8 +141,8 @@ struct Place {
   i32 request = 0, head = 0, tile = 0;
 };
 
-/// Calls f(request, head, unit) for the units from `place` on while it returns true; `place` is then
-/// the unit for which it did not.
+/// Calls f(request, head, unit) for the units from `place` on while it returns true; `place` is
+/// then the unit for which it did not.
 template <class F>
 WF_BOTH void for_units(const PlanTraits& t, const Request* requests, i32 count, Place& place,
                        F&& f) {

@@ -70,9 +70,9 @@ AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o, bool c
           // Reading K and V costs what the products of sixteen rows do.
           .row_overhead = 16,
           // Blocks that read the same keys at a time find them in the L2 cache.
-          .deals_units = generate::target_of(chosen->architecture).platform ==
-                             generate::Platform::cuda &&
-                         !chosen->config.few_rows,
+          .deals_units =
+              generate::target_of(chosen->architecture).platform == generate::Platform::cuda &&
+              !chosen->config.few_rows,
           .tensor_maps = chosen->config.tensor_maps};
 }
 

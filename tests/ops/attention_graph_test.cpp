@@ -1,6 +1,6 @@
-// A captured graph follows later plans: other lengths, longer ones than at capture, other pages; for
-// decode and for prefill, whose kernels may read K and V by tensor maps.
-// For GPUs and the virtual Instinct.
+// A captured graph follows later plans: other lengths, longer ones than at capture, other pages;
+// for decode and for prefill, whose kernels may read K and V by tensor maps. For GPUs and the
+// virtual Instinct.
 #include <gtest/gtest.h>
 
 #include <numeric>

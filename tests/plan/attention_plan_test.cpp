@@ -133,12 +133,9 @@ TEST(AttentionPlan, DealsLongUnitsFirstAndCutsTheRest) {
 }
 
 TEST(AttentionPlan, FillsUpWorkersWithTheUnitsThatAreLeft) {
-  const auto p = make({.tile_rows = 4,
-                       .tile_kv = 4,
-                       .workers = 2,
-                       .item_overhead = 0,
-                       .deal_first = 1},
-                      {{12, 16}});
+  const auto p =
+      make({.tile_rows = 4, .tile_kv = 4, .workers = 2, .item_overhead = 0, .deal_first = 1},
+           {{12, 16}});
   EXPECT_EQ(plan::to_string(p),
             "worker 0: request 0 head 0 rows [8, 12) keys [0, 16)\n"
             "worker 0: request 0 head 0 rows [0, 4) keys [0, 8) -> partial 0, join 0\n"

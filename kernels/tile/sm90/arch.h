@@ -20,8 +20,8 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   using Tail = KvTensorMaps;
   static constexpr int load_warps = 4;
   static constexpr int block_threads = team_lanes + load_warps * 32;
-  // Shares of a thread in the registers that the block is launched with, in steps of eight. Who asks
-  // for more than the others gave back waits for ever.
+  // Shares of a thread in the registers that the block is launched with, in steps of eight. Who
+  // asks for more than the others gave back waits for ever.
   static constexpr int launch_registers = 65536 / block_threads / 8 * 8;
   static constexpr int load_registers = 40;
   static constexpr int team_registers = warpgroups == 3 ? 144 : warpgroups == 2 ? 232 : 240;
@@ -59,7 +59,7 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
 
   static constexpr bool stages_output = true;  // whole rows go out by shared memory
 
-  static constexpr float maximum_slack = 8.f;         // as FlashAttention-4 does
+  static constexpr float maximum_slack = 8.f;  // as FlashAttention-4 does
 
   WF_DEVICE static i32 uniform(i32 a) { return static_cast<i32>(isa::shuffle(u32(a), 0)); }
   WF_DEVICE static bool any_of_wave(bool a) { return isa::ballot(a) != 0; }

@@ -30,8 +30,8 @@ WF_DEVICE void copy_boxes(Tile& tile, BarrierSlot slot, const Source& source, co
   }
 }
 
-/// Rows of q, by `warps` warps, of which this is number `warp`: columns behind the last dimension are
-/// zero, rows behind the last one repeat it. Each lane finds out where one row lies.
+/// Rows of q, by `warps` warps, of which this is number `warp`: columns behind the last dimension
+/// are zero, rows behind the last one repeat it. Each lane finds out where one row lies.
 template <int warps, class Tile, class Address>
 WF_DEVICE void fill_left(Tile& tile, int warp, i32 rows, i32 dims, Address&& address) {
   constexpr int each = Tile::rows / warps;

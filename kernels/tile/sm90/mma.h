@@ -85,8 +85,8 @@ WF_DEVICE void wgmma_ab(Accumulator& c, const Operand& a, const Tile& b) {
     WF_UNROLL
     for (int n = 0; n < Tile::cols / columns; ++n) {
       const int step = n * slices * Tile::slice_bytes + k * 16 * 128;
-      isa::wgmma_ab<Operand::dtype, columns>(c.e + n * columns / 2, a.r[k],
-                                             right.moved(step), true);
+      isa::wgmma_ab<Operand::dtype, columns>(c.e + n * columns / 2, a.r[k], right.moved(step),
+                                             true);
     }
   }
   isa::wgmma_commit();
