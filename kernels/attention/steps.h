@@ -1,5 +1,6 @@
 // What happens to a KV tile. A schedule (schedule/*.h) says when:
 //
+//   load_q_begin .. load_q_end         the item's queries
 //   load_k_begin(i) .. load_k_end(i)   K rows of tile i into stage i % stages
 //   scores_begin(i) .. scores_end(i)   S = Q K^T
 //   softmax(i)                         S -> P, running maximum and sum
@@ -57,9 +58,16 @@ class Steps {
   using VSource = KvSource<1>;
   using Launch = LaunchParams<typename Arch::Tail>;
 
+  /// Where loads are far ahead, K has a stage more than V: it is released later than its product
+  /// ends, and asked for first.
+  static constexpr int k_stages = [] {
+    if constexpr (requires { Arch::k_stages_ahead; }) return config.stages + Arch::k_stages_ahead;
+    return config.stages;
+  }();
+
   /// Memory that the whole team shares.
   struct Shared {
-    KTile k[config.stages];
+    KTile k[k_stages];
     VTile v[config.stages];
     typename Arch::template QueryTile<config> query;
     typename Arch::template Barriers<config.stages> barriers;
@@ -67,7 +75,7 @@ class Steps {
 
   WF_DEVICE Steps(const Launch& p, Shared& shared) : p_(p), shared_(shared) {}
 
-  /// Takes up an item: where its keys are, what its rows see, its queries.
+  /// Takes up an item: where its keys are, what its rows see.
   WF_DEVICE void begin_item(const WorkItem& item);
   /// The same for a warp that only loads.
   WF_DEVICE void begin_loads(const WorkItem& item);
@@ -78,6 +86,11 @@ class Steps {
   /// The custom mask hides all of tile i from every row: there is nothing to compute.
   WF_DEVICE bool is_hidden(i32 i) const;
 
+  /// Waits for the queries' stage, where they have one.
+  WF_DEVICE void load_q_begin(const WorkItem& item);
+  /// For lanes that compute what others have loaded.
+  WF_DEVICE void load_q_end() { Arch::load_left_end(query_, query_tile(), q_slot()); }
+  WF_DEVICE void release_q() { Arch::release(q_slot()); }
   WF_DEVICE void load_k_begin(i32 i) {
     Arch::load_begin(k_tile(i), pending_.k(), k_slot(i), k_, p_.tail, 0, tile_begin(i),
                      tile_count(i));
@@ -110,21 +123,31 @@ class Steps {
   WF_DEVICE void scores_end() { Arch::multiply_end(scores_); }
   /// The same while a product that began later goes on.
   WF_DEVICE void older_scores_end() { Arch::older_multiply_end(scores_); }
+  // Where several groups of lanes compute: products are issued by one at a time.
+  WF_DEVICE void take_turn() { Arch::take_turn(); }
+  WF_DEVICE void pass_turn() { Arch::pass_turn(); }
   WF_DEVICE void softmax(i32 i) {
     weigh<false>(i);
-    place_weights(i);
+    place_weights<false>(i);
   }
   /// Its two parts: in between, the weights of the tile before may still be read.
   template <bool plain>
   WF_DEVICE void weigh(i32 i);
-  /// Every row sees all of tile i, and its scores are only scaled: `weigh<true>` does, without any
-  /// branch.
-  WF_DEVICE bool is_plain(i32 i) const {
-    return scales_late() && tile_count(i) == config.tile_kv && !hides_keys(i);
+  /// Tiles [plain_begin, plain_end): every row sees all of them, and scores are only scaled;
+  /// `weigh<true>` does, without any branch.
+  WF_DEVICE i32 plain_begin() const {
+    return (tile::max(every_low_ - kv_begin_, 0) + config.tile_kv - 1) / config.tile_kv;
   }
+  WF_DEVICE i32 plain_end() const {
+    const bool plain =
+        scales_late() && !sums_rounded() && !(config.custom_mask && p_.custom_mask != nullptr);
+    return plain ? (tile::min(every_high_, kv_end_) - kv_begin_) / config.tile_kv : 0;
+  }
+  template <bool plain>
   WF_DEVICE void place_weights(i32 i) {
     Arch::to_weights(weights_, scores_, score_extent(i));
-    if constexpr (sums_operands) {
+    if constexpr (sums_operands && !plain) {
+      if (!sums_rounded()) return;
       tile::for_slots<typename Scores::Layout>(score_extent(i), [&](int slot) {
         weight_sum_.e[slot] =
             tile::fma(weight_sum_.e[slot], alpha_.e[slot], Arch::weight_sum(weights_, slot));
@@ -132,6 +155,9 @@ class Steps {
     }
   }
   WF_DEVICE void rescale() {
+    if constexpr (has_slack) {
+      if (!rescales_) return;
+    }
     tile::for_slots<typename Output::Layout>(output_extent(), [&](int slot) {
       if (Arch::branches_by_row && alpha_.e[slot] == 1.f) return;  // as from most tiles
       const Element alpha = Traits::splat(alpha_.e[slot]);
@@ -161,20 +187,42 @@ class Steps {
   WF_DEVICE void finish(const WorkItem& item);
 
   /// Both kinds of lanes count the tiles of all items, so that stages and phases go on across them.
-  WF_DEVICE void end_item() { tiles_before_ += tiles_; }
+  WF_DEVICE void end_item() {
+    tiles_before_ += static_cast<u32>(tiles_);
+    items_before_ += tiles_ > 0 ? 1 : 0;
+  }
 
  private:
   /// Rounded weights are summed as operands, not while the unrounded ones take registers too.
   static constexpr bool sums_operands = requires(const Weights& w) { Arch::weight_sum(w, 0); };
+  /// Whether they are: an output of the weights' own type cannot tell.
+  WF_DEVICE bool sums_rounded() const {
+    return Arch::rounds_weights && !(sums_operands && p_.o_dtype == config.weight_operand());
+  }
+  /// The maximum may lag behind: weights of up to 2^maximum_slack are as good, and the output is
+  /// seldom rescaled.
+  static constexpr bool has_slack = requires { Arch::maximum_slack; };
+  static constexpr bool stages_queries = requires { Arch::template query_stages<config>; };
 
   WF_DEVICE const Request& request() const { return p_.requests[request_]; }
   WF_DEVICE static i32 bytes_of(DType dtype) {
     return config.element_bytes > 0 ? config.element_bytes : size_of(dtype);
   }
-  WF_DEVICE KTile& k_tile(i32 i) { return shared_.k[(tiles_before_ + i) % config.stages]; }
-  WF_DEVICE VTile& v_tile(i32 i) { return shared_.v[(tiles_before_ + i) % config.stages]; }
-  WF_DEVICE auto k_slot(i32 i) { return shared_.barriers.k_slot(tiles_before_ + i); }
-  WF_DEVICE auto v_slot(i32 i) { return shared_.barriers.v_slot(tiles_before_ + i); }
+  WF_DEVICE u32 tile_number(i32 i) const { return tiles_before_ + static_cast<u32>(i); }
+  WF_DEVICE KTile& k_tile(i32 i) { return shared_.k[tile_number(i) % k_stages]; }
+  WF_DEVICE VTile& v_tile(i32 i) { return shared_.v[tile_number(i) % config.stages]; }
+  WF_DEVICE auto& query_tile() {
+    if constexpr (stages_queries) {
+      return shared_.query[items_before_ % Arch::template query_stages<config>];
+    } else {
+      return shared_.query;
+    }
+  }
+  WF_DEVICE auto q_slot() {
+    return shared_.barriers.template q_slot<Arch::template query_stages<config>>(items_before_);
+  }
+  WF_DEVICE auto k_slot(i32 i) { return shared_.barriers.k_slot(tile_number(i)); }
+  WF_DEVICE auto v_slot(i32 i) { return shared_.barriers.v_slot(tile_number(i)); }
   WF_DEVICE i32 tile_begin(i32 i) const { return kv_begin_ + i * config.tile_kv; }
   WF_DEVICE i32 tile_count(i32 i) const {
     return tile::min(config.tile_kv, kv_end_ - tile_begin(i));  // <= 0 behind the last tile
@@ -238,7 +286,8 @@ class Steps {
   KSource k_;
   VSource v_;
   i32 rows_, kv_begin_, kv_end_, tiles_;
-  i32 tiles_before_ = 0;                                          // of the items before
+  bool rescales_ = false;                    // has_slack: some row of the wave, at this tile
+  u32 tiles_before_ = 0, items_before_ = 0;  // of the items before; those with tiles
   typename Arch::template Pending<KTile, VTile, Place> pending_;  // loads, in registers
   i32 every_low_, every_high_;  // keys that all rows of the item see
 

@@ -58,24 +58,31 @@ WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
     if constexpr (Arch::rounds_weights) weight_sum_.e[slot] = Traits::splat(0.f);
   });
   tile::map(output_, output_extent(), [](Element, int) { return Traits::splat(0.f); });
+}
 
+template <class Arch, Config config>
+WF_DEVICE void Steps<Arch, config>::load_q_begin(const WorkItem& item) {
+  const Request request = this->request();
   const i64 bytes = size_of(p_.q_dtype);
   const char* q = static_cast<const char*>(p_.q) + request.q_begin * p_.q_stride_token * bytes;
-  Arch::load_left(
-      query_, shared_.query, p_.q_dtype, rows_, p_.head_dim_qk, lane_,
-      [&](i32 row) {
-        const Row query = row_of(p_, item, row);
-        return static_cast<const void*>(
-            q + (query.token * p_.q_stride_token + query.head * p_.q_stride_head) * bytes);
-      },
-      [&](float* values, i32 row) {
-        if constexpr (config.rope) {
-          if (p_.rope_frequency == nullptr) return;
-          const i32 token = row_of(p_, item, row).token;
-          rotate_half_split<Arch>(values, p_.head_dim_qk, p_.rope_frequency,
-                                  token + request.kv_len - request.q_len);
-        }
-      });
+  const auto address = [&](i32 row) {
+    const Row query = row_of(p_, item, row);
+    return static_cast<const void*>(
+        q + (query.token * p_.q_stride_token + query.head * p_.q_stride_head) * bytes);
+  };
+  if constexpr (stages_queries) {
+    Arch::load_left_begin(query_tile(), q_slot(), rows_, p_.head_dim_qk, address);
+  } else {
+    Arch::load_left(query_, shared_.query, p_.q_dtype, rows_, p_.head_dim_qk, lane_, address,
+                    [&](float* values, i32 row) {
+                      if constexpr (config.rope) {
+                        if (p_.rope_frequency == nullptr) return;
+                        const i32 token = row_of(p_, item, row).token;
+                        rotate_half_split<Arch>(values, p_.head_dim_qk, p_.rope_frequency,
+                                                token + request.kv_len - request.q_len);
+                      }
+                    });
+  }
 }
 
 template <class Arch, Config config>
@@ -179,11 +186,21 @@ WF_DEVICE void Steps<Arch, config>::weigh(i32 i) {
     alpha_.e[slot] = maximum_.e[slot];
     float maximum = tile::row_max<Wave>(scores_, slot, extent);
     if (late) maximum *= multiplier;
-    maximum_.e[slot] = tile::max(maximum_.e[slot], maximum);
+    if constexpr (has_slack) {
+      if (maximum > maximum_.e[slot] + Arch::maximum_slack) maximum_.e[slot] = maximum;
+    } else {
+      maximum_.e[slot] = tile::max(maximum_.e[slot], maximum);
+    }
   });
   // A loop of its own, so that compilers for CPUs take several rows at once.
   tile::for_slots<L>(
       extent, [&](int slot) { alpha_.e[slot] = Arch::exp2(alpha_.e[slot] - reference(slot)); });
+  if constexpr (has_slack) {
+    bool changed = false;
+    WF_UNROLL
+    for (float alpha : alpha_.e) changed = changed || alpha != 1.f;
+    rescales_ = Arch::any_of_wave(changed);
+  }
   tile::for_slots<L>(extent, [&](int slot) {
     const Element shift = Traits::splat(reference(slot));
     if constexpr (requires { requires Arch::scales_late; }) {

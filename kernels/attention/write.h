@@ -20,7 +20,9 @@ WF_DEVICE RowEnd Steps<Arch, config>::end_row(int slot, float sink) const {
   const float maximum = maximum_.e[slot];
   const float sum = tile::row_total<Wave>(sum_, slot);
   float weights = sum;  // as the product saw them
-  if constexpr (Arch::rounds_weights) weights = tile::row_total<Wave>(weight_sum_, slot);
+  if constexpr (Arch::rounds_weights) {
+    if (sums_rounded()) weights = tile::row_total<Wave>(weight_sum_, slot);
+  }
   const float top = tile::max(maximum, sink);
   if (top == -tile::infinity && sum == 0.f) return {0.f, -tile::infinity};
   if (top == -tile::infinity) return {sum, sum};  // only NaN logits
@@ -38,7 +40,7 @@ WF_DEVICE void Steps<Arch, config>::finish(const WorkItem& item) {
   } else {
     Arch::with_output_dtype(p_.o_dtype, [&]<DType dtype>() {
       if constexpr (requires { requires Arch::stages_output; } && size_of(dtype) == 2) {
-        if (rows_are_aligned()) return store_staged_rows<dtype>(item);
+        if (tiles_ > 0 && rows_are_aligned()) return store_staged_rows<dtype>(item);
       }
       store_rows<dtype>(item);
     });
@@ -90,7 +92,7 @@ WF_DEVICE void Steps<Arch, config>::store_staged_rows(const WorkItem& item) {
     tile::map_row(output_, slot, output_extent(), [&](Element o) { return o * factor; });
   });
   char* out = static_cast<char*>(p_.o);
-  Arch::template store_staged<dtype>(shared_.query, output_, rows_, p_.head_dim_vo, [&](i32 row) {
+  Arch::template store_staged<dtype>(query_tile(), output_, rows_, p_.head_dim_vo, [&](i32 row) {
     const Row query = row_of(p_, item, row);
     const i64 token = request().q_begin + query.token;
     return out + (token * p_.o_stride_token + query.head * p_.o_stride_head) * size_of(dtype);

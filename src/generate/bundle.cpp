@@ -73,7 +73,7 @@ int known_local_bytes(const KernelSpec& spec) {
   if (attention == nullptr || attention->few_rows) return 0;
   const bool wide = attention->head_dim_qk == 256;
   if (spec.architecture == Architecture::sm90a) {
-    return wide ? 520 : attention->head_dim_qk == 128 ? 112 : 0;
+    return wide ? 448 : attention->head_dim_qk == 128 ? 104 : 80;  // none where tiles are plain
   }
   return wide ? 8 : 0;
 }

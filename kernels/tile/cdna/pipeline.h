@@ -9,8 +9,8 @@ struct NoSlot {};
 
 template <int>
 struct NoBarriers {
-  WF_DEVICE NoSlot k_slot(i32) { return {}; }
-  WF_DEVICE NoSlot v_slot(i32) { return {}; }
+  WF_DEVICE NoSlot k_slot(u32) { return {}; }
+  WF_DEVICE NoSlot v_slot(u32) { return {}; }
 };
 
 /// A lane's share of a tile, where `lanes` fetch it.
