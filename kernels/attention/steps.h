@@ -16,6 +16,7 @@
 #include "attention/mask.h"
 #include "attention/pages.h"
 #include "tile/fragment.h"
+#include "tile/several.h"
 
 WF_NAMESPACE_BEGIN(attention)
 
@@ -73,6 +74,7 @@ class Steps {
   WF_DEVICE void begin_loads(const WorkItem& item);
 
   WF_DEVICE i32 tiles() const { return tiles_; }
+  static constexpr int stages = config.stages;
   /// How many tiles before its use a tile is asked for.
   static constexpr i32 ahead = config.stages > 2 ? config.stages - 1 : 1;
   /// The custom mask hides all of tile i from every row: there is nothing to compute.
@@ -103,6 +105,13 @@ class Steps {
   /// products under way have ended.
   WF_DEVICE void release_k_weighed(i32 i) { Arch::release_after(k_slot(i), sum_.e); }
   WF_DEVICE void release_v(i32 i) { Arch::release(v_slot(i)); }
+
+  // For schedules in which the halves of a team take turns.
+  WF_DEVICE static bool is_late_half() { return Arch::is_late_half(); }
+  WF_DEVICE static void end_turn() { Arch::end_turn(); }
+  /// Between them products go before what other waves do.
+  WF_DEVICE static void begin_products() { Arch::begin_products(); }
+  WF_DEVICE static void end_products() { Arch::end_products(); }
 
   WF_DEVICE void scores_begin(i32 i) {
     Arch::multiply_abt_begin(scores_, query_, k_tile(i), score_extent(i), p_.head_dim_qk);
@@ -139,10 +148,19 @@ class Steps {
     });
   }
   WF_DEVICE void accumulate_begin(i32 i) {
+    if (multiply_isolated(i)) return;
     add_non_finite(i);
     add_products_begin(i);
   }
-  /// Its two parts.
+  /// Where the machine can do it within the product: the product of a tile that not every row sees,
+  /// if it holds values that are not finite.
+  WF_DEVICE bool multiply_isolated(i32 i) {
+    if constexpr (requires { Arch::multiply_isolated(output_, weights_, v_tile(i)); }) {
+      return hides_keys(i) && Arch::multiply_isolated(output_, weights_, v_tile(i));
+    }
+    return false;
+  }
+  /// Its two parts elsewhere.
   WF_DEVICE void add_non_finite(i32 i) {
     if constexpr (requires(VTile& v) {
                     Arch::add_non_finite(output_, weights_, v, tile::Extent{}, 0);
@@ -187,6 +205,12 @@ class Steps {
     const bool whole = tile_begin(i) >= every_low_ && tile_begin(i) + tile_count(i) <= every_high_;
     return !whole || (config.custom_mask && p_.custom_mask != nullptr);
   }
+  /// For what masks and slopes compute of columns, anew with each tile where a machine's registers
+  /// are short.
+  WF_DEVICE int lane_of_tile() const {
+    if constexpr (requires { requires Wave::rereads_lane; }) return Wave::lane();
+    return lane_;
+  }
   WF_DEVICE auto key_transform() const;
   WF_DEVICE auto no_transform() const {
     return [](float*, i32) {};
@@ -221,6 +245,8 @@ class Steps {
   WF_DEVICE RowEnd end_row(int slot, float sink) const;
   template <DType dtype>
   WF_DEVICE void store_rows(const WorkItem& item);
+  template <DType dtype>
+  WF_DEVICE void store_row(char* row, int slot, Element factor);
   template <DType dtype>
   WF_DEVICE void store_staged_rows(const WorkItem& item);
   /// 16-bit output rows begin at multiples of sixteen bytes.

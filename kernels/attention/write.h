@@ -45,6 +45,30 @@ WF_DEVICE void Steps<Arch, config>::finish(const WorkItem& item) {
   }
 }
 
+/// A lane's columns of one row of the output.
+template <class Arch, Config config>
+template <DType dtype>
+WF_DEVICE void Steps<Arch, config>::store_row(char* row, int slot, Element factor) {
+  using L = typename Output::Layout;
+  constexpr int neighbours = [] {  // columns of the lane that lie side by side
+    if constexpr (requires { L::neighbours; }) return L::neighbours;
+    return 1;
+  }();
+  const int lane = lane_of_tile();
+  WF_UNROLL
+  for (int j = 0; j < L::active_per_slot(p_.head_dim_vo); j += neighbours) {
+    const int column = L::col(lane, j);
+    if constexpr (neighbours == 1) {
+      Arch::template store<dtype>(row, column, p_.head_dim_vo, output_.e[L::index(slot, j)] * factor);
+    } else {
+      tile::Several<Element, neighbours> values;
+      WF_UNROLL
+      for (int i = 0; i < neighbours; ++i) values.e[i] = output_.e[L::index(slot, j + i)] * factor;
+      Arch::template store<dtype>(row, column, p_.head_dim_vo, values);
+    }
+  }
+}
+
 template <class Arch, Config config>
 template <DType dtype>
 WF_DEVICE void Steps<Arch, config>::store_rows(const WorkItem& item) {
@@ -62,12 +86,7 @@ WF_DEVICE void Steps<Arch, config>::store_rows(const WorkItem& item) {
     }
     char* to = out + (token * p_.o_stride_token + query.head * p_.o_stride_head) * size_of(dtype);
     const Element factor = Traits::splat(end.factor * v_scale);
-    WF_UNROLL
-    for (int j = 0; j < L::active_per_slot(p_.head_dim_vo); ++j) {
-      const int column = L::col(lane_, j);
-      Arch::template store<dtype>(to, column, p_.head_dim_vo,
-                                  output_.e[L::index(slot, j)] * factor);
-    }
+    store_row<dtype>(to, slot, factor);
   });
 }
 
@@ -108,11 +127,7 @@ WF_DEVICE void Steps<Arch, config>::store_partial(const WorkItem& item) {
     if (L::col(lane_, 0) == 0) p_.partial_lse[at] = end.lse;
     const Element factor = Traits::splat(end.factor);
     char* to = reinterpret_cast<char*>(p_.partial_o + at * p_.head_dim_vo);
-    WF_UNROLL
-    for (int j = 0; j < L::active_per_slot(p_.head_dim_vo); ++j) {
-      Arch::template store<DType::f32>(to, L::col(lane_, j), p_.head_dim_vo,
-                                       output_.e[L::index(slot, j)] * factor);
-    }
+    store_row<DType::f32>(to, slot, factor);
   });
 }
 

@@ -34,18 +34,29 @@ struct CdnaTeam : CdnaCommon<waves> {
   using QueryTile = NoQueryTile;
   template <int stages>
   using Barriers = NoBarriers<stages>;
+  /// Eight waves take turns (schedule/ping_pong.h): one half loads K and the other V, in the same
+  /// registers.
+  static constexpr bool takes_turns = waves == 8;
+  static constexpr int loading_lanes = takes_turns ? team_lanes / 2 : team_lanes;
   template <class Tile, class Place>
   struct PendingPart {
-    PendingTile<Tile, team_lanes>& tile;
+    PendingTile<Tile, loading_lanes> tile;
     NextPlace<Place>& next;
   };
   template <class KTile, class VTile, class Place>
   struct Pending {
     NextPlace<Place> next;
-    PendingTile<KTile, team_lanes> k_tile;
-    PendingTile<VTile, team_lanes> v_tile;
-    WF_DEVICE auto k() { return PendingPart<KTile, Place>{k_tile, next}; }
-    WF_DEVICE auto v() { return PendingPart<VTile, Place>{v_tile, next}; }
+    PendingChunks<KTile, loading_lanes> k_chunks;
+    PendingChunks<VTile, loading_lanes> v_chunks;
+    WF_DEVICE auto k() { return PendingPart<KTile, Place>{{k_chunks.chunk}, next}; }
+    WF_DEVICE auto v() {
+      if constexpr (takes_turns) {
+        static_assert(KTile::rows * KTile::chunks == VTile::rows * VTile::chunks);
+        return PendingPart<VTile, Place>{{k_chunks.chunk}, next};
+      } else {
+        return PendingPart<VTile, Place>{{v_chunks.chunk}, next};
+      }
+    }
   };
 
   template <class Barriers>
@@ -62,19 +73,21 @@ struct CdnaTeam : CdnaCommon<waves> {
     if (count <= 0) return;
     look_up<Tile::rows>(pending.next, source, first);
     fetch_rows(pending.tile, source, pending.next.place, count);
-    if (which == 1) {
+    if (takes_turns || which == 1) {
       look_up<Tile::rows>(pending.next, source, first + Tile::rows);
     }
   }
   /// Between two barriers: every wave is done with the tile before, and every wave sees the new
-  /// one.
+  /// one. In turns the schedule has them.
   template <class Tile, class Place, class Source, class Transform>
   WF_DEVICE static void load_end(Tile& tile, PendingPart<Tile, Place> pending, NoSlot,
                                  const Source& source, i32, i32 count, bool, Transform&&) {
-    team_sync();
-    clear_behind(pending.tile, count, source.columns());
-    place_rows(tile, pending.tile);
-    team_sync();
+    if constexpr (!takes_turns) team_sync();
+    if (count > 0) {
+      clear_behind(pending.tile, count, source.columns());
+      place_rows(tile, pending.tile);
+    }
+    if constexpr (!takes_turns) team_sync();
   }
   template <class Operand, class Address, class Transform>
   WF_DEVICE static void load_left(Operand& to, NoQueryTile&, DType, i32 rows, i32 dims, int lane,
@@ -91,9 +104,10 @@ struct CdnaTeam : CdnaCommon<waves> {
   WF_DEVICE static void multiply_ab_begin(Output& c, const Weights& a, const Tile& b, Extent, int) {
     mfma_ab(c, a, b);
   }
+  /// c += a b if b has values that are not finite, else nothing and false.
   template <class Output, class Weights, class Tile>
-  WF_DEVICE static void add_non_finite(Output& c, const Weights& a, Tile& b, Extent, int) {
-    take_non_finite(c, a, b, [] { team_sync(); });
+  WF_DEVICE static bool multiply_isolated(Output& c, const Weights& a, const Tile& b) {
+    return mfma_ab_isolated(c, a, b);
   }
   template <class Accumulator>
   WF_DEVICE static void multiply_end(Accumulator&) {}

@@ -32,7 +32,7 @@ struct CopyLayout {
   static constexpr int together = per_lane < 4 ? per_lane : 4;
   static_assert(lanes % Tile::chunks == 0 && per_lane % together == 0);
   /// Read anew, or addresses would fill registers between tiles.
-  const int lane = isa::thread_anew();
+  const int lane = isa::thread_anew() % lanes;
   WF_DEVICE int row(int i) const {
     constexpr int step = lanes / Tile::chunks * together;
     return i / together * step + lane / Tile::chunks * together + i % together;
@@ -43,7 +43,7 @@ struct CopyLayout {
 /// Asks for the first `count` rows of a tile; each lane holds the place of one. The last one and
 /// the first column stand for those behind the end.
 template <class Tile, int lanes, class Source>
-WF_DEVICE void fetch_rows(PendingTile<Tile, lanes>& pending, const Source& source,
+WF_DEVICE void fetch_rows(PendingTile<Tile, lanes> pending, const Source& source,
                           typename Source::Place place, i32 count) {
   const CopyLayout<Tile, lanes> layout;
   i32 column = layout.column();
@@ -68,7 +68,7 @@ WF_DEVICE void fetch_rows(PendingTile<Tile, lanes>& pending, const Source& sourc
 
 /// Rows from `count` on and columns from `dims` on become zero.
 template <class Tile, int lanes>
-WF_DEVICE void clear_behind(PendingTile<Tile, lanes>& pending, i32 count, i32 dims) {
+WF_DEVICE void clear_behind(PendingTile<Tile, lanes> pending, i32 count, i32 dims) {
   const CopyLayout<Tile, lanes> layout;
   if (count >= Tile::rows && dims >= Tile::cols) return;
   WF_UNROLL
@@ -79,7 +79,7 @@ WF_DEVICE void clear_behind(PendingTile<Tile, lanes>& pending, i32 count, i32 di
 
 template <DType dtype, int rows, int cols, int lanes>
 WF_DEVICE void place_rows(PaddedTile<dtype, rows, cols>& tile,
-                          const PendingTile<PaddedTile<dtype, rows, cols>, lanes>& pending) {
+                          PendingTile<PaddedTile<dtype, rows, cols>, lanes> pending) {
   using Tile = PaddedTile<dtype, rows, cols>;
   const CopyLayout<Tile, lanes> layout;
   WF_UNROLL
@@ -109,13 +109,14 @@ WF_DEVICE void store_words(u16* to, const u32 (&words)[count]) {
 
 template <DType dtype, int rows, int cols, int lanes>
 WF_DEVICE void place_rows(TransposedTile<dtype, rows, cols>& tile,
-                          const PendingTile<TransposedTile<dtype, rows, cols>, lanes>& pending) {
+                          PendingTile<TransposedTile<dtype, rows, cols>, lanes> pending) {
   using Tile = TransposedTile<dtype, rows, cols>;
   const CopyLayout<Tile, lanes> layout;
   constexpr int pairs = layout.together / 2;  // of keys
   static_assert(pairs >= 1);
   WF_UNROLL
   for (int i = 0; i < layout.per_lane; i += layout.together) {
+    const int first = Tile::offset(layout.column(), layout.row(i));
     WF_UNROLL
     for (int word = 0; word < 4; ++word) {
       u32 low[pairs], high[pairs];
@@ -125,9 +126,8 @@ WF_DEVICE void place_rows(TransposedTile<dtype, rows, cols>& tile,
         low[pair] = low_halves(a, b);
         high[pair] = high_halves(a, b);
       }
-      const int column = layout.column() + word * 2, key = layout.row(i);
-      store_words(&tile.data[Tile::offset(column, key)], low);
-      store_words(&tile.data[Tile::offset(column + 1, key)], high);
+      store_words(&tile.data[Tile::next_column(first, word * 2)], low);
+      store_words(&tile.data[Tile::next_column(first, word * 2 + 1)], high);
     }
   }
 }

@@ -1,6 +1,6 @@
 // Values that are not finite, in keys that some rows do not see. Their weight is zero there, but
 // zero times NaN or infinity is NaN: rows of V with such values are added to the rows that weigh
-// them, one by one, and leave the tile (become zero) before its product. Rare, so simple.
+// them, one by one, and are zero in the tile's product. Rare, so simple.
 #pragma once
 
 #include "tile/cdna/mma.h"
@@ -60,32 +60,34 @@ WF_DEVICE float weight_of_key(const Weights& a, int key) {
   return isa::shuffle(own, isa::thread() % 32 + key / 4 % 2 * 32);
 }
 
-/// c += the part of a b that comes from rows of b which are not finite; these become zero. `sync`
-/// is a barrier of the team that also orders the stores before the product.
-template <class Accumulator, class Weights, class Tile, class Sync>
-WF_DEVICE void take_non_finite(Accumulator& c, const Weights& a, Tile& b, Sync&& sync) {
+/// c += a b, where b has values that are not finite: their rows, one by one, to those that weigh
+/// them, then the rest. False if there are none, and nothing is done.
+template <class Accumulator, class Weights, class Tile>
+WF_DEVICE bool mfma_ab_isolated(Accumulator& c, const Weights& a, const Tile& b) {
   using L = typename Accumulator::Layout;
   const u64 rows = non_finite_rows(b);
-  if (rows == 0) return;
-  const int lane = isa::thread();
-  for (int key = 0; key < Tile::rows; ++key) {
-    if ((rows >> key & 1) == 0) continue;
-    const float weight = weight_of_key(a, key);
-    WF_UNROLL
-    for (int j = 0; j < L::per_slot; ++j) {
-      const u16 value = b.data[Tile::offset(L::col(lane, j), key)];
-      float& sum = c.e[L::index(0, j)];
-      if (weight != 0.f) sum = fma(weight, isa::unpack<Tile::dtype>(value, 0), sum);
+  if (rows == 0) return false;
+  WF_UNROLL
+  for (int block = 0; block < Tile::cols / 32; ++block) {
+    const int lane = isa::thread_anew() & 63;
+    // A loop for each block, or loads of all of them would take registers together.
+    for (u64 left = rows; left != 0; left &= left - 1) {
+      const int key = __builtin_ctzll(left);
+      const float weight = weight_of_key(a, key);
+      WF_UNROLL
+      for (int j = block * 16; j < block * 16 + 16; ++j) {
+        const u16 value = b.data[Tile::offset(L::col(lane, j), key)];
+        float& sum = c.e[L::index(0, j)];
+        if (weight != 0.f) sum = fma(weight, isa::unpack<Tile::dtype>(value, 0), sum);
+      }
     }
+    mfma_ab_block(c, a, b, block, lane, [&](Short4 four, int key) {
+      WF_UNROLL
+      for (int i = 0; i < 4; ++i) four[i] = rows >> (key + i) & 1 ? 0 : four[i];
+      return four;
+    });
   }
-  sync();
-  for (int key = 0; key < Tile::rows; ++key) {
-    if ((rows >> key & 1) == 0) continue;
-    for (int column = lane; column < Tile::cols; column += L::lanes) {
-      b.data[Tile::offset(column, key)] = 0;
-    }
-  }
-  sync();
+  return true;
 }
 
 WF_NAMESPACE_END

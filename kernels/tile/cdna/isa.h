@@ -16,7 +16,9 @@ typedef short Short8 __attribute__((vector_size(16)));
 typedef _Float16 Half4 __attribute__((vector_size(8)));
 typedef _Float16 Half8 __attribute__((vector_size(16)));
 typedef __bf16 Bfloat8 __attribute__((vector_size(16)));
+typedef float Float4 __attribute__((vector_size(16)));
 typedef float Float16 __attribute__((vector_size(64)));
+typedef u32 Word2 __attribute__((vector_size(8)));
 
 namespace isa {
 
@@ -36,6 +38,32 @@ WF_DEVICE void barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+/// A barrier that orders LDS only: loads and stores of memory go on. A compiler moves nothing across.
+WF_DEVICE void shared_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+  __builtin_amdgcn_sched_barrier(0);
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_sched_barrier(0);
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+/// The order of what stands before, for the compiler: reads of LDS run four products ahead.
+template <int products, int reads_each>
+WF_DEVICE void read_ahead() {
+  constexpr int matrix = 0x8, lds_read = 0x100;
+  __builtin_amdgcn_sched_group_barrier(lds_read, reads_each * 4, 0);
+  WF_UNROLL
+  for (int i = 0; i < products; ++i) {
+    __builtin_amdgcn_sched_group_barrier(matrix, 1, 0);
+    __builtin_amdgcn_sched_group_barrier(lds_read, reads_each, 0);
+  }
+}
+/// Of this wave, against others of its SIMD.
+template <int priority>
+WF_DEVICE void set_priority() {
+  __builtin_amdgcn_s_setprio(priority);
+}
+/// The number of this wave, known to be the same in all lanes.
+WF_DEVICE int wave_of_block() { return __builtin_amdgcn_readfirstlane(thread() / 64); }
 /// The hardware has one barrier, for all threads of the workgroup.
 template <int id, int threads>
 WF_DEVICE void barrier() {
@@ -135,6 +163,15 @@ WF_DEVICE void store_as(void* p, int index, float a) {
   } else {
     static_cast<u16*>(p)[index] = round_to_16<dtype>(a);
   }
+}
+
+/// Stores a vector to memory at any multiple of two bytes: the hardware does without alignment.
+template <class Vector>
+WF_DEVICE void store_anywhere(void* p, Vector a) {
+  struct __attribute__((packed, aligned(2))) Anywhere {
+    Vector a;
+  };
+  static_cast<Anywhere*>(p)->a = a;
 }
 
 /// Sixteen aligned bytes.

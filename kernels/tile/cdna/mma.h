@@ -45,19 +45,12 @@ WF_DEVICE void set_block(Accumulator& c, int block, Float16 r) {
   for (int i = 0; i < 16; ++i) c.e[block * 16 + i] = r[i];
 }
 
-/// This lane's four of the k-th eight columns of a row: of the lane's one of the 32 from `first`
-/// on.
-template <class Tile>
-WF_DEVICE Short4 four_of_row(const Tile& tile, int lane, int first, int k) {
-  const int at = Tile::offset(first + lane % 32, k * 8 + lane / 32 * 4);
-  return *reinterpret_cast<const Short4*>(&tile.data[at]);
-}
-
 /// c = a b^T: rows of b are keys, four columns a lane.
 template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void mfma_abt(Accumulator& c, const Operand& a, const Tile& b) {
   constexpr int groups = isa::mfma_columns / 8;
   const int lane = isa::thread_anew() & 63;  // or addresses would fill registers between tiles
+  const u16* from = &b.data[Tile::offset(lane % 32, lane / 32 * 4)];
   WF_UNROLL
   for (int block = 0; block < Tile::rows / 32; ++block) {
     Float16 sum = {};
@@ -65,30 +58,46 @@ WF_DEVICE void mfma_abt(Accumulator& c, const Operand& a, const Tile& b) {
     for (int k = 0; k < Operand::cols / 8; k += groups) {
       Short4 rows[groups];
       WF_UNROLL
-      for (int i = 0; i < groups; ++i) rows[i] = four_of_row(b, lane, block * 32, k + i);
+      for (int i = 0; i < groups; ++i) {
+        rows[i] = *reinterpret_cast<const Short4*>(from + Tile::offset(block * 32, (k + i) * 8));
+      }
       sum = isa::mfma_32x32<Operand::dtype>(rows, a.r + k, sum);
     }
     set_block(c, block, sum);
   }
+  isa::read_ahead<Tile::rows / 32 * Operand::cols / isa::mfma_columns, groups>();
 }
 
-/// c += a b: b is stored with its columns as rows.
+/// Columns from 32 `block` on of c += a b: b is stored with its columns as rows. `change` sees what
+/// is multiplied: four values and the number of their first row of b.
+template <class Accumulator, class Operand, class Tile, class Change>
+WF_DEVICE void mfma_ab_block(Accumulator& c, const Operand& a, const Tile& b, int block, int lane,
+                             Change&& change) {
+  constexpr int groups = isa::mfma_columns / 8;
+  const int base = Tile::lane_offset(lane);
+  Float16 sum = block_of(c, block);
+  WF_UNROLL
+  for (int k = 0; k < Operand::cols / 8; k += groups) {
+    Short4 rows[groups];
+    WF_UNROLL
+    for (int i = 0; i < groups; ++i) {
+      const u16* from = &b.data[Tile::four_offset(base, block, k + i)];
+      rows[i] = change(*reinterpret_cast<const Short4*>(from), (k + i) * 8 + lane / 32 * 4);
+    }
+    sum = isa::mfma_32x32<Operand::dtype>(rows, a.r + k, sum);
+  }
+  set_block(c, block, sum);
+}
+
+/// c += a b.
 template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void mfma_ab(Accumulator& c, const Operand& a, const Tile& b) {
-  constexpr int groups = isa::mfma_columns / 8;
   const int lane = isa::thread_anew() & 63;  // or addresses would fill registers between tiles
   WF_UNROLL
   for (int block = 0; block < Tile::cols / 32; ++block) {
-    Float16 sum = block_of(c, block);
-    WF_UNROLL
-    for (int k = 0; k < Operand::cols / 8; k += groups) {
-      Short4 rows[groups];
-      WF_UNROLL
-      for (int i = 0; i < groups; ++i) rows[i] = four_of_row(b, lane, block * 32, k + i);
-      sum = isa::mfma_32x32<Operand::dtype>(rows, a.r + k, sum);
-    }
-    set_block(c, block, sum);
+    mfma_ab_block(c, a, b, block, lane, [](Short4 four, int) { return four; });
   }
+  isa::read_ahead<Tile::cols / 32 * Operand::cols / isa::mfma_columns, isa::mfma_columns / 8>();
 }
 
 /// Rows of q from global memory into registers; columns behind the last dimension are zero.
@@ -99,8 +108,9 @@ WF_DEVICE void load_left_operand(Operand& to, i32 rows, i32 dims, int lane, Addr
   WF_UNROLL
   for (int k = 0; k < Operand::cols / 8; ++k) {
     const int column = k * 8 + lane % 64 / 32 * 4;
-    to.r[k] =
-        column < dims ? *reinterpret_cast<const Short4*>(from + column * 2) : Short4{0, 0, 0, 0};
+    const bool inside = k * 8 < dims;
+    const Short4 four = *reinterpret_cast<const Short4*>(from + (inside ? column : 0) * 2);
+    to.r[k] = inside ? four : Short4{0, 0, 0, 0};
   }
 }
 

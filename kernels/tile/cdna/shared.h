@@ -36,6 +36,18 @@ struct alignas(16) TransposedTile {
   static constexpr int offset(int column, int key) {
     return column * rows + (key / 4 ^ swizzle(column)) * 4 + key % 4;
   }
+  // A swizzle is a sum of bits of the column: where lanes and constants have different bits, a
+  // constant is one xor behind what depends on the lane.
+  /// Of what lane l reads first for a product: column l % 32, keys from l / 32 * 4 on.
+  static constexpr int lane_offset(int lane) { return offset(lane % 32, lane / 32 * 4); }
+  /// Of the same in column 32 block + l % 32, keys from 8 k on.
+  static constexpr int four_offset(int lane_offset, int block, int k) {
+    return (lane_offset ^ (k * 2 ^ swizzle(block * 32)) * 4) + block * 32 * rows;
+  }
+  /// Of column 8 n + i, from that of column 8 n and the same keys.
+  static constexpr int next_column(int offset, int i) {
+    return (offset ^ swizzle(i) * 4) + i * rows;
+  }
   u16 data[cols * rows];
 };
 
@@ -53,6 +65,28 @@ consteval int worst_bank(int step) {
   }
   return worst;
 }
+/// The two short ways to an offset.
+template <class Tile>
+consteval bool offsets_agree() {
+  for (int lane = 0; lane < 64; ++lane) {
+    for (int block = 0; block < Tile::cols / 32; ++block) {
+      for (int k = 0; k < Tile::rows / 8; ++k) {
+        const int offset = Tile::offset(block * 32 + lane % 32, k * 8 + lane / 32 * 4);
+        if (Tile::four_offset(Tile::lane_offset(lane), block, k) != offset) return false;
+      }
+    }
+  }
+  for (int column = 0; column < Tile::cols; ++column) {
+    for (int key = 0; key < Tile::rows; key += 4) {
+      const int first = Tile::offset(column / 8 * 8, key);
+      if (Tile::next_column(first, column % 8) != Tile::offset(column, key)) return false;
+    }
+  }
+  return true;
+}
+static_assert(offsets_agree<TransposedTile<DType::bf16, 64, 64>>());
+static_assert(offsets_agree<TransposedTile<DType::bf16, 32, 256>>());
+
 static_assert(worst_bank<TransposedTile<DType::bf16, 64, 128>>(1) == 1);
 static_assert(worst_bank<TransposedTile<DType::bf16, 64, 128>>(8) == 1);
 static_assert(worst_bank<TransposedTile<DType::bf16, 32, 128>>(1) == 1);

@@ -11,6 +11,8 @@ struct CdnaWave {
   static constexpr int team = waves * 64;
   /// Read anew with each item, or what depends on it would fill the registers between items.
   WF_DEVICE static int lane() { return isa::thread_anew(); }
+  static constexpr bool rereads_lane = true;  // with each tile as well
+  WF_DEVICE static float max(float a, float b) { return __builtin_fmaxf(a, b); }
   WF_DEVICE static float shuffle_xor(float a, int mask) { return isa::shuffle_xor(a, mask); }
 };
 
@@ -31,6 +33,7 @@ struct CdnaAccumulatorLayout {
   static constexpr int col(int lane, int j) {
     return j / 16 * 32 + j % 16 / 4 * 8 + lane % 64 / 32 * 4 + j % 4;
   }
+  static constexpr int neighbours = 4;  // columns in a row
   static constexpr int index(int, int j) { return j; }
   static constexpr int reduce_count = 1;
   static constexpr int reduce_mask(int) { return 32; }
