@@ -109,6 +109,26 @@ class Steps {
   // For schedules in which the halves of a team take turns.
   WF_DEVICE static bool is_late_half() { return Arch::is_late_half(); }
   WF_DEVICE static void end_turn() { Arch::end_turn(); }
+  /// The early half loads K, the late one V: the same steps from another tensor.
+  WF_DEVICE KvShare share() const {
+    static_assert(config.k_segments == 1 && config.head_dim_qk == config.head_dim_vo);
+    return KvShare(is_late_half() ? v_ : k_);
+  }
+  WF_DEVICE void load_share_begin(const KvShare& share, i32 i) {
+    Arch::load_begin(k_tile(i), pending_.k(), k_slot(i), share, p_.tail, 0, tile_begin(i),
+                     tile_count(i));
+  }
+  WF_DEVICE void load_share_end(const KvShare& share, i32 i) {
+    const auto place = [&](auto& tile, auto pending, auto slot) {
+      Arch::load_end(tile, pending, slot, share, tile_begin(i), tile_count(i), false,
+                     no_transform());
+    };
+    if (is_late_half()) {
+      place(v_tile(i), pending_.v(), v_slot(i));
+    } else {
+      place(k_tile(i), pending_.k(), k_slot(i));
+    }
+  }
   /// Between them products go before what other waves do.
   WF_DEVICE static void begin_products() { Arch::begin_products(); }
   WF_DEVICE static void end_products() { Arch::end_products(); }
@@ -141,6 +161,10 @@ class Steps {
     }
   }
   WF_DEVICE void rescale() {
+    if constexpr (requires { Arch::headroom; }) {
+      static_assert(Output::Layout::slots == 1);
+      if (!Arch::any(alpha_.e[0] != 1.f)) return;
+    }
     tile::for_slots<typename Output::Layout>(output_extent(), [&](int slot) {
       if (Arch::branches_by_row && alpha_.e[slot] == 1.f) return;  // as from most tiles
       const Element alpha = Traits::splat(alpha_.e[slot]);

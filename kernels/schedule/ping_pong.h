@@ -28,9 +28,10 @@ struct PingPong {
   template <class Steps>
   WF_DEVICE static void take_turns(Steps& steps, i32 tiles) {
     const bool late = Steps::is_late_half();
-    load_begin(steps, late, 0);
-    load_end(steps, late, 0);
-    load_begin(steps, late, 1);
+    const auto share = steps.share();
+    steps.load_share_begin(share, 0);
+    steps.load_share_end(share, 0);
+    steps.load_share_begin(share, 1);
     Steps::end_turn();
     steps.scores_begin(0);
     steps.scores_end();
@@ -43,8 +44,8 @@ struct PingPong {
       }
       steps.place_weights(i);
       steps.rescale();
-      load_end(steps, late, i + 1);
-      load_begin(steps, late, i + 2);
+      steps.load_share_end(share, i + 1);
+      steps.load_share_begin(share, i + 2);
       Steps::end_turn();
       Steps::begin_products();
       steps.accumulate_begin(i);
@@ -57,23 +58,6 @@ struct PingPong {
       Steps::end_turn();
     }
     if (!late) Steps::end_turn();
-  }
-
-  template <class Steps>
-  WF_DEVICE static void load_begin(Steps& steps, bool late, i32 i) {
-    if (late) {
-      steps.load_v_begin(i);
-    } else {
-      steps.load_k_begin(i);
-    }
-  }
-  template <class Steps>
-  WF_DEVICE static void load_end(Steps& steps, bool late, i32 i) {
-    if (late) {
-      steps.load_v_end(i);
-    } else {
-      steps.load_k_end(i);
-    }
   }
 };
 

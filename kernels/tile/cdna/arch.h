@@ -71,6 +71,12 @@ struct CdnaTeam : CdnaCommon<waves> {
                                    const Source& source, const Tail&, int which, i32 first,
                                    i32 count) {
     if (count <= 0) return;
+    if constexpr (requires { source.neighbours(first); }) {
+      if (const char* from = source.neighbours(first)) {
+        fetch_neighbours(pending.tile, from, source.row_bytes(), source.columns(), count);
+        return;
+      }
+    }
     look_up<Tile::rows>(pending.next, source, first);
     fetch_rows(pending.tile, source, pending.next.place, count);
     if (takes_turns || which == 1) {
@@ -114,6 +120,10 @@ struct CdnaTeam : CdnaCommon<waves> {
   template <class Weights, class Scores>
   WF_DEVICE static void to_weights(Weights& weights, const Scores& scores, Extent) {
     relayout(weights, scores);
+    if constexpr (takes_turns) {
+      WF_UNROLL
+      for (Short4& four : weights.r) isa::compute_now(four);  // in this turn
+    }
   }
 };
 

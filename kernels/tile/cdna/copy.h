@@ -18,10 +18,10 @@ struct NextPlace {
 
 template <int rows, class Place, class Source>
 WF_DEVICE void look_up(NextPlace<Place>& next, const Source& source, i32 first) {
-  static_assert(rows <= 64);
+  static_assert(rows == 32 || rows == 64);
   if (next.first == first) return;
   next.first = first;
-  next.place = source.segment[0].place(first + isa::thread() % rows);
+  next.place = source.segment[0].place(first + (isa::thread() & (rows - 1)));
 }
 
 /// Which rows and columns a lane copies: chunks of one column, of neighbouring rows where it can,
@@ -32,12 +32,14 @@ struct CopyLayout {
   static constexpr int together = per_lane < 4 ? per_lane : 4;
   static_assert(lanes % Tile::chunks == 0 && per_lane % together == 0);
   /// Read anew, or addresses would fill registers between tiles.
-  const int lane = isa::thread_anew() % lanes;
+  const u32 lane = static_cast<u32>(isa::thread_anew()) % lanes;
   WF_DEVICE int row(int i) const {
     constexpr int step = lanes / Tile::chunks * together;
-    return i / together * step + lane / Tile::chunks * together + i % together;
+    return i / together * step + static_cast<int>(lane / Tile::chunks) * together + i % together;
   }
-  WF_DEVICE i32 column() const { return lane % Tile::chunks * Tile::chunk_elements; }
+  WF_DEVICE i32 column() const {
+    return static_cast<i32>(lane % Tile::chunks) * Tile::chunk_elements;
+  }
 };
 
 /// Asks for the first `count` rows of a tile; each lane holds the place of one. The last one and
@@ -63,6 +65,21 @@ WF_DEVICE void fetch_rows(PendingTile<Tile, lanes> pending, const Source& source
       if (segment == 1) from = source.segment[1].base + second;
     }
     pending.chunk[i] = *reinterpret_cast<const Chunk*>(from + column * size_of(Tile::dtype));
+  }
+}
+
+/// The same where the rows of the tile follow each other: `from` is that of the first one, the same
+/// in all lanes, and lanes differ by less than 4 GiB.
+template <class Tile, int lanes>
+WF_DEVICE void fetch_neighbours(PendingTile<Tile, lanes> pending, const char* from, u32 row_bytes,
+                                i32 columns, i32 count) {
+  const CopyLayout<Tile, lanes> layout;
+  const u32 column = layout.column() < columns ? static_cast<u32>(layout.column()) : 0;
+  WF_UNROLL
+  for (int i = 0; i < layout.per_lane; ++i) {
+    const u32 row = static_cast<u32>(min(layout.row(i), count - 1));
+    const u32 offset = row * row_bytes + column * size_of(Tile::dtype);
+    pending.chunk[i] = *reinterpret_cast<const Chunk*>(from + offset);
   }
 }
 

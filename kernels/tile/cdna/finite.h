@@ -60,6 +60,28 @@ WF_DEVICE float weight_of_key(const Weights& a, int key) {
   return isa::shuffle(own, isa::thread() % 32 + key / 4 % 2 * 32);
 }
 
+/// Columns from 32 `block` on of c += a b without the rows of b in `left_out`.
+template <class Accumulator, class Weights, class Tile>
+WF_DEVICE void mfma_finite(Accumulator& c, const Weights& a, const Tile& b, int block, int lane,
+                           u64 left_out) {
+  constexpr int groups = isa::mfma_columns / 8;
+  const int base = Tile::lane_offset(lane);
+  Float16 sum = block_of(c, block);
+  WF_UNROLL
+  for (int k = 0; k < Weights::cols / isa::mfma_columns; ++k) {
+    isa::keep_order();
+    CdnaTileOperand rows = transposed_operand(b, base, block, k);
+    WF_UNROLL
+    for (int i = 0; i < groups; ++i) {
+      const u64 out = left_out >> ((k * groups + i) * 8 + lane / 32 * 4);
+      WF_UNROLL
+      for (int j = 0; j < 4; ++j) rows.r[i][j] = out >> j & 1 ? 0 : rows.r[i][j];
+    }
+    sum = isa::mfma_32x32<Weights::dtype>(rows.r, a.r + k * groups, sum);
+  }
+  set_block(c, block, sum);
+}
+
 /// c += a b, where b has values that are not finite: their rows, one by one, to those that weigh
 /// them, then the rest. False if there are none, and nothing is done.
 template <class Accumulator, class Weights, class Tile>
@@ -81,11 +103,7 @@ WF_DEVICE bool mfma_ab_isolated(Accumulator& c, const Weights& a, const Tile& b)
         if (weight != 0.f) sum = fma(weight, isa::unpack<Tile::dtype>(value, 0), sum);
       }
     }
-    mfma_ab_block(c, a, b, block, lane, [&](Short4 four, int key) {
-      WF_UNROLL
-      for (int i = 0; i < 4; ++i) four[i] = rows >> (key + i) & 1 ? 0 : four[i];
-      return four;
-    });
+    mfma_finite(c, a, b, block, lane, rows);
   }
   return true;
 }

@@ -31,6 +31,11 @@ WF_DEVICE int thread_anew() {
   asm volatile("" : "+v"(x));  // no instruction
   return x;
 }
+/// Keeps a compiler from putting off what gives `a`.
+template <class Vector>
+WF_DEVICE void compute_now(Vector& a) {
+  asm volatile("" : "+v"(a));  // no instruction
+}
 WF_DEVICE int block() { return static_cast<int>(__builtin_amdgcn_workgroup_id_x()); }
 
 WF_DEVICE void barrier() {
@@ -46,17 +51,8 @@ WF_DEVICE void shared_barrier() {
   __builtin_amdgcn_sched_barrier(0);
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
 }
-/// The order of what stands before, for the compiler: reads of LDS run four products ahead.
-template <int products, int reads_each>
-WF_DEVICE void read_ahead() {
-  constexpr int matrix = 0x8, lds_read = 0x100;
-  __builtin_amdgcn_sched_group_barrier(lds_read, reads_each * 4, 0);
-  WF_UNROLL
-  for (int i = 0; i < products; ++i) {
-    __builtin_amdgcn_sched_group_barrier(matrix, 1, 0);
-    __builtin_amdgcn_sched_group_barrier(lds_read, reads_each, 0);
-  }
-}
+/// A compiler moves no instruction across.
+WF_DEVICE void keep_order() { __builtin_amdgcn_sched_barrier(0); }
 /// Of this wave, against others of its SIMD.
 template <int priority>
 WF_DEVICE void set_priority() {
@@ -134,7 +130,15 @@ WF_DEVICE u16 round_to_16(float a) {
 /// Two floats, `low` in the low half.
 template <DType dtype>
 WF_DEVICE u32 pack(float low, float high) {
-  return round_to_16<dtype>(low) | static_cast<u32>(round_to_16<dtype>(high)) << 16;
+  typedef float Float2 __attribute__((vector_size(8)));
+  const Float2 both = {low, high};
+  if constexpr (dtype == DType::bf16) {
+    typedef __bf16 Bfloat2 __attribute__((vector_size(4)));
+    return __builtin_bit_cast(u32, __builtin_convertvector(both, Bfloat2));
+  } else {
+    typedef _Float16 Half2 __attribute__((vector_size(4)));
+    return __builtin_bit_cast(u32, __builtin_convertvector(both, Half2));
+  }
 }
 /// Half `half` (0: low) of a pair of f16 or bf16.
 template <DType dtype>

@@ -25,10 +25,10 @@ template <class Operand, class Accumulator>
 WF_DEVICE void relayout(Operand& to, const Accumulator& from) {
   WF_UNROLL
   for (int k = 0; k < Operand::cols / 8; ++k) {
-    WF_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      to.r[k][i] = static_cast<short>(isa::round_to_16<Operand::dtype>(from.e[k * 4 + i]));
-    }
+    const float* e = &from.e[k * 4];
+    const Word2 words = {isa::pack_weights<Operand::dtype>(e[0], e[1]),
+                         isa::pack_weights<Operand::dtype>(e[2], e[3])};
+    to.r[k] = __builtin_bit_cast(Short4, words);
   }
 }
 
@@ -45,59 +45,77 @@ WF_DEVICE void set_block(Accumulator& c, int block, Float16 r) {
   for (int i = 0; i < 16; ++i) c.e[block * 16 + i] = r[i];
 }
 
+/// What one instruction takes of the tile in LDS.
+struct CdnaTileOperand {
+  Short4 r[isa::mfma_columns / 8];
+};
+
+/// Calls multiply(n, load(n)) for n in [0, count). LDS is read a few products ahead, which hide its
+/// latency; compilers left alone read just before the use.
+template <int count, class Load, class Multiply>
+WF_DEVICE void multiply_in_order(Load&& load, Multiply&& multiply) {
+  constexpr int ahead = count < 4 ? count : 4;
+  CdnaTileOperand operand[ahead];
+  WF_UNROLL
+  for (int n = 0; n < ahead; ++n) operand[n] = load(n);
+  WF_UNROLL
+  for (int n = 0; n < count; ++n) {
+    isa::keep_order();
+    multiply(n, operand[n % ahead]);
+    if (n + ahead < count) operand[n % ahead] = load(n + ahead);
+  }
+}
+
 /// c = a b^T: rows of b are keys, four columns a lane.
 template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void mfma_abt(Accumulator& c, const Operand& a, const Tile& b) {
-  constexpr int groups = isa::mfma_columns / 8;
-  const int lane = isa::thread_anew() & 63;  // or addresses would fill registers between tiles
+  constexpr int groups = isa::mfma_columns / 8, steps = Operand::cols / isa::mfma_columns;
+  const u32 lane = static_cast<u32>(isa::thread_anew()) % 64;  // or addresses would fill registers
   const u16* from = &b.data[Tile::offset(lane % 32, lane / 32 * 4)];
-  WF_UNROLL
-  for (int block = 0; block < Tile::rows / 32; ++block) {
-    Float16 sum = {};
-    WF_UNROLL
-    for (int k = 0; k < Operand::cols / 8; k += groups) {
-      Short4 rows[groups];
-      WF_UNROLL
-      for (int i = 0; i < groups; ++i) {
-        rows[i] = *reinterpret_cast<const Short4*>(from + Tile::offset(block * 32, (k + i) * 8));
-      }
-      sum = isa::mfma_32x32<Operand::dtype>(rows, a.r + k, sum);
-    }
-    set_block(c, block, sum);
-  }
-  isa::read_ahead<Tile::rows / 32 * Operand::cols / isa::mfma_columns, groups>();
+  Float16 sum = {};
+  multiply_in_order<Tile::rows / 32 * steps>(
+      [&](int n) {
+        CdnaTileOperand rows;
+        WF_UNROLL
+        for (int i = 0; i < groups; ++i) {
+          const int at = Tile::offset(n / steps * 32, (n % steps * groups + i) * 8);
+          rows.r[i] = *reinterpret_cast<const Short4*>(from + at);
+        }
+        return rows;
+      },
+      [&](int n, const CdnaTileOperand& rows) {
+        if (n % steps == 0) sum = Float16{};
+        sum = isa::mfma_32x32<Operand::dtype>(rows.r, a.r + n % steps * groups, sum);
+        if (n % steps == steps - 1) set_block(c, n / steps, sum);
+      });
 }
 
-/// Columns from 32 `block` on of c += a b: b is stored with its columns as rows. `change` sees what
-/// is multiplied: four values and the number of their first row of b.
-template <class Accumulator, class Operand, class Tile, class Change>
-WF_DEVICE void mfma_ab_block(Accumulator& c, const Operand& a, const Tile& b, int block, int lane,
-                             Change&& change) {
+/// The operand of step `k` for columns from 32 `block` on of a b; `base` is the tile's lane_offset.
+template <class Tile>
+WF_DEVICE CdnaTileOperand transposed_operand(const Tile& b, int base, int block, int k) {
   constexpr int groups = isa::mfma_columns / 8;
-  const int base = Tile::lane_offset(lane);
-  Float16 sum = block_of(c, block);
+  CdnaTileOperand rows;
   WF_UNROLL
-  for (int k = 0; k < Operand::cols / 8; k += groups) {
-    Short4 rows[groups];
-    WF_UNROLL
-    for (int i = 0; i < groups; ++i) {
-      const u16* from = &b.data[Tile::four_offset(base, block, k + i)];
-      rows[i] = change(*reinterpret_cast<const Short4*>(from), (k + i) * 8 + lane / 32 * 4);
-    }
-    sum = isa::mfma_32x32<Operand::dtype>(rows, a.r + k, sum);
+  for (int i = 0; i < groups; ++i) {
+    const u16* from = &b.data[Tile::four_offset(base, block, k * groups + i)];
+    rows.r[i] = *reinterpret_cast<const Short4*>(from);
   }
-  set_block(c, block, sum);
+  return rows;
 }
 
-/// c += a b.
+/// c += a b: b is stored with its columns as rows.
 template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void mfma_ab(Accumulator& c, const Operand& a, const Tile& b) {
-  const int lane = isa::thread_anew() & 63;  // or addresses would fill registers between tiles
-  WF_UNROLL
-  for (int block = 0; block < Tile::cols / 32; ++block) {
-    mfma_ab_block(c, a, b, block, lane, [](Short4 four, int) { return four; });
-  }
-  isa::read_ahead<Tile::cols / 32 * Operand::cols / isa::mfma_columns, isa::mfma_columns / 8>();
+  constexpr int groups = isa::mfma_columns / 8, steps = Operand::cols / isa::mfma_columns;
+  const int base = Tile::lane_offset(isa::thread_anew() & 63);  // or it would fill registers
+  Float16 sum;
+  multiply_in_order<Tile::cols / 32 * steps>(
+      [&](int n) { return transposed_operand(b, base, n / steps, n % steps); },
+      [&](int n, const CdnaTileOperand& rows) {
+        if (n % steps == 0) sum = block_of(c, n / steps);
+        sum = isa::mfma_32x32<Operand::dtype>(rows.r, a.r + n % steps * groups, sum);
+        if (n % steps == steps - 1) set_block(c, n / steps, sum);
+      });
 }
 
 /// Rows of q from global memory into registers; columns behind the last dimension are zero.

@@ -39,7 +39,11 @@ struct alignas(16) TransposedTile {
   // A swizzle is a sum of bits of the column: where lanes and constants have different bits, a
   // constant is one xor behind what depends on the lane.
   /// Of what lane l reads first for a product: column l % 32, keys from l / 32 * 4 on.
-  static constexpr int lane_offset(int lane) { return offset(lane % 32, lane / 32 * 4); }
+  static constexpr int lane_offset(int lane) {
+    const u32 column = static_cast<u32>(lane) % 32, group = static_cast<u32>(lane) / 32;
+    const u32 swizzled = group ^ static_cast<u32>(swizzle(static_cast<int>(column)));
+    return static_cast<int>(column * rows + swizzled * 4);
+  }
   /// Of the same in column 32 block + l % 32, keys from 8 k on.
   static constexpr int four_offset(int lane_offset, int block, int k) {
     return (lane_offset ^ (k * 2 ^ swizzle(block * 32)) * 4) + block * 32 * rows;

@@ -13,7 +13,9 @@ struct CdnaWave {
   WF_DEVICE static int lane() { return isa::thread_anew(); }
   static constexpr bool rereads_lane = true;  // with each tile as well
   WF_DEVICE static float max(float a, float b) { return __builtin_fmaxf(a, b); }
-  WF_DEVICE static float shuffle_xor(float a, int mask) { return isa::shuffle_xor(a, mask); }
+  WF_DEVICE static float shuffle_xor(float a, int mask) {
+    return mask == 32 ? isa::other_half(a) : isa::shuffle_xor(a, mask);
+  }
 };
 
 /// Accumulators of a 32x32 MFMA that computes the transposed product: a lane holds one row of the
