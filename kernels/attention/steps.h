@@ -124,6 +124,9 @@ class Steps {
                      no_transform());
     };
     if (is_late_half()) {
+      if (tile_count(i) > 0 && hides_keys(i)) {
+        Arch::leave_out(pending_.v(), shared_.barriers, tiles_before_ + i);
+      }
       place(v_tile(i), pending_.v(), v_slot(i));
     } else {
       place(k_tile(i), pending_.k(), k_slot(i));
@@ -172,19 +175,10 @@ class Steps {
     });
   }
   WF_DEVICE void accumulate_begin(i32 i) {
-    if (multiply_isolated(i)) return;
     add_non_finite(i);
     add_products_begin(i);
   }
-  /// Where the machine can do it within the product: the product of a tile that not every row sees,
-  /// if it holds values that are not finite.
-  WF_DEVICE bool multiply_isolated(i32 i) {
-    if constexpr (requires { Arch::multiply_isolated(output_, weights_, v_tile(i)); }) {
-      return hides_keys(i) && Arch::multiply_isolated(output_, weights_, v_tile(i));
-    }
-    return false;
-  }
-  /// Its two parts elsewhere.
+  /// Its two parts.
   WF_DEVICE void add_non_finite(i32 i) {
     if constexpr (requires(VTile& v) {
                     Arch::add_non_finite(output_, weights_, v, tile::Extent{}, 0);
@@ -193,6 +187,13 @@ class Steps {
         Arch::add_non_finite(output_, weights_, v_tile(i), output_extent(), tile_count(i));
       }
     }
+  }
+  /// The same for schedules with shares.
+  WF_DEVICE void add_left_out(i32 i) {
+    if (!hides_keys(i)) return;
+    Arch::template add_left_out<VTile>(
+        output_, weights_, shared_.barriers, tiles_before_ + i, v_.dims[0],
+        [&](i32 key) { return v_.segment[0].address(tile_begin(i) + key); });
   }
   WF_DEVICE void add_products_begin(i32 i) {
     Arch::multiply_ab_begin(output_, weights_, v_tile(i), output_extent(), tile_count(i));

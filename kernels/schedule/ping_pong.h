@@ -48,7 +48,8 @@ struct PingPong {
       steps.load_share_begin(share, i + 2);
       Steps::end_turn();
       Steps::begin_products();
-      steps.accumulate_begin(i);
+      steps.add_left_out(i);
+      steps.add_products_begin(i);
       steps.accumulate_end();
       if (i + 1 < tiles) {
         steps.scores_begin(i + 1);

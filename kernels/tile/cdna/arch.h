@@ -10,12 +10,20 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
+template <bool takes_turns, int stages>
+struct BarriersOf : NoBarriers<stages> {};
+template <>
+struct BarriersOf<true, LeftOut::stages> : LeftOut {};
+
 template <int waves>
 struct CdnaTeam : CdnaCommon<waves> {
   using Common = CdnaCommon<waves>;
   using Common::team_lanes;
   using Common::team_sync;
   struct Tail {};
+  /// Eight waves take turns (schedule/ping_pong.h): one half loads K and the other V, in the same
+  /// registers.
+  static constexpr bool takes_turns = waves == 8;
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, CdnaAccumulatorLayout<rows, cols>>;
@@ -33,10 +41,7 @@ struct CdnaTeam : CdnaCommon<waves> {
   template <auto>
   using QueryTile = NoQueryTile;
   template <int stages>
-  using Barriers = NoBarriers<stages>;
-  /// Eight waves take turns (schedule/ping_pong.h): one half loads K and the other V, in the same
-  /// registers.
-  static constexpr bool takes_turns = waves == 8;
+  using Barriers = BarriersOf<takes_turns, stages>;
   static constexpr int loading_lanes = takes_turns ? team_lanes / 2 : team_lanes;
   template <class Tile, class Place>
   struct PendingPart {
@@ -60,7 +65,12 @@ struct CdnaTeam : CdnaCommon<waves> {
   };
 
   template <class Barriers>
-  WF_DEVICE static void init(Barriers&) {}
+  WF_DEVICE static void init(Barriers& barriers) {
+    if constexpr (takes_turns) {
+      barriers.clear();
+      team_sync();
+    }
+  }
   template <class Pending>
   WF_DEVICE static void begin_item(Pending& pending) {
     pending.next.first = -1;
@@ -110,10 +120,24 @@ struct CdnaTeam : CdnaCommon<waves> {
   WF_DEVICE static void multiply_ab_begin(Output& c, const Weights& a, const Tile& b, Extent, int) {
     mfma_ab(c, a, b);
   }
-  /// c += a b if b has values that are not finite, else nothing and false.
   template <class Output, class Weights, class Tile>
-  WF_DEVICE static bool multiply_isolated(Output& c, const Weights& a, const Tile& b) {
-    return mfma_ab_isolated(c, a, b);
+    requires(!takes_turns)
+  WF_DEVICE static void add_non_finite(Output& c, const Weights& a, Tile& b, Extent, int) {
+    take_non_finite(c, a, b, [] { team_sync(); });
+  }
+  /// In turns: when the tile is placed, and before its product. `row_of` gives where a row lies in
+  /// memory.
+  template <class Tile, class Place>
+  WF_DEVICE static void leave_out(PendingPart<Tile, Place> pending, LeftOut& left_out, i32 number) {
+    leave_out_non_finite(pending.tile, left_out, number);
+  }
+  template <class Tile, class Output, class Weights, class RowOf>
+  WF_DEVICE static void add_left_out(Output& c, const Weights& a, const LeftOut& left_out,
+                                     i32 number, i32 dims, RowOf&& row_of) {
+    for (u64 rows = left_out.rows(number, Tile::rows); rows != 0; rows &= rows - 1) {
+      const int key = __builtin_ctzll(rows);
+      tile::add_left_out<Tile::dtype>(c, a, key, row_of(key), dims);
+    }
   }
   template <class Accumulator>
   WF_DEVICE static void multiply_end(Accumulator&) {}

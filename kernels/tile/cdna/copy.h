@@ -101,11 +101,15 @@ WF_DEVICE void place_rows(PaddedTile<dtype, rows, cols>& tile,
   const CopyLayout<Tile, lanes> layout;
   WF_UNROLL
   for (int i = 0; i < layout.per_lane; ++i) {
-    // The padding leaves rows aligned to eight bytes.
-    u64* to = reinterpret_cast<u64*>(&tile.data[Tile::offset(layout.row(i), layout.column())]);
+    u16* to = &tile.data[Tile::offset(layout.row(i), layout.column())];
     const Chunk chunk = pending.chunk[i];
-    to[0] = chunk[0] | static_cast<u64>(chunk[1]) << 32;
-    to[1] = chunk[2] | static_cast<u64>(chunk[3]) << 32;
+    if constexpr (Tile::stride * size_of(dtype) % sizeof(Chunk) == 0) {
+      *reinterpret_cast<Chunk*>(to) = chunk;
+    } else {  // the padding leaves rows aligned to eight bytes
+      u64* halves = reinterpret_cast<u64*>(to);
+      halves[0] = chunk[0] | static_cast<u64>(chunk[1]) << 32;
+      halves[1] = chunk[2] | static_cast<u64>(chunk[3]) << 32;
+    }
   }
 }
 

@@ -9,8 +9,8 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
-/// Lane l holds, of each group of 8 columns, the four from 4 (l / 32) on, of row l % 32 of its
-/// wave.
+/// Lane l holds columns of row l % 32 of its wave: of weights, of each 8 the four from 4 (l / 32) on;
+/// of queries, whose order need only be that of keys, a unit of each two side by side.
 template <DType dtype_, int rows_, int cols_>
 struct CdnaLeftOperand {
   static constexpr DType dtype = dtype_;
@@ -46,7 +46,7 @@ WF_DEVICE void set_block(Accumulator& c, int block, Float16 r) {
 }
 
 /// What one instruction takes of the tile in LDS.
-struct CdnaTileOperand {
+struct alignas(mfma_unit * 2) CdnaTileOperand {
   Short4 r[isa::mfma_columns / 8];
 };
 
@@ -71,17 +71,12 @@ template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void mfma_abt(Accumulator& c, const Operand& a, const Tile& b) {
   constexpr int groups = isa::mfma_columns / 8, steps = Operand::cols / isa::mfma_columns;
   const u32 lane = static_cast<u32>(isa::thread_anew()) % 64;  // or addresses would fill registers
-  const u16* from = &b.data[Tile::offset(lane % 32, lane / 32 * 4)];
+  const u16* from = &b.data[Tile::offset(lane % 32, lane / 32 * mfma_unit)];
   Float16 sum = {};
   multiply_in_order<Tile::rows / 32 * steps>(
       [&](int n) {
-        CdnaTileOperand rows;
-        WF_UNROLL
-        for (int i = 0; i < groups; ++i) {
-          const int at = Tile::offset(n / steps * 32, (n % steps * groups + i) * 8);
-          rows.r[i] = *reinterpret_cast<const Short4*>(from + at);
-        }
-        return rows;
+        const int at = Tile::offset(n / steps * 32, n % steps * isa::mfma_columns);
+        return *reinterpret_cast<const CdnaTileOperand*>(from + at);
       },
       [&](int n, const CdnaTileOperand& rows) {
         if (n % steps == 0) sum = Float16{};
@@ -90,17 +85,11 @@ WF_DEVICE void mfma_abt(Accumulator& c, const Operand& a, const Tile& b) {
       });
 }
 
-/// The operand of step `k` for columns from 32 `block` on of a b; `base` is the tile's lane_offset.
+/// The operand of a step for columns from 32 `block` on of a b; `base` is the tile's lane_offset.
 template <class Tile>
-WF_DEVICE CdnaTileOperand transposed_operand(const Tile& b, int base, int block, int k) {
-  constexpr int groups = isa::mfma_columns / 8;
-  CdnaTileOperand rows;
-  WF_UNROLL
-  for (int i = 0; i < groups; ++i) {
-    const u16* from = &b.data[Tile::four_offset(base, block, k * groups + i)];
-    rows.r[i] = *reinterpret_cast<const Short4*>(from);
-  }
-  return rows;
+WF_DEVICE CdnaTileOperand transposed_operand(const Tile& b, int base, int block, int step) {
+  const u16* from = &b.data[Tile::operand_offset(base, block, step)];
+  return *reinterpret_cast<const CdnaTileOperand*>(from);
 }
 
 /// c += a b: b is stored with its columns as rows.
@@ -125,8 +114,10 @@ WF_DEVICE void load_left_operand(Operand& to, i32 rows, i32 dims, int lane, Addr
   const char* from = static_cast<const char*>(address(row));
   WF_UNROLL
   for (int k = 0; k < Operand::cols / 8; ++k) {
-    const int column = k * 8 + lane % 64 / 32 * 4;
-    const bool inside = k * 8 < dims;
+    constexpr int parts = mfma_unit / 4;
+    const int column = k / parts * isa::mfma_columns + lane % 64 / 32 * mfma_unit + k % parts * 4;
+    // Dims are a multiple of eight: where all lanes are on the same side, they know it.
+    const bool inside = (parts == 1 ? k * 8 : column) < dims;
     const Short4 four = *reinterpret_cast<const Short4*>(from + (inside ? column : 0) * 2);
     to.r[k] = inside ? four : Short4{0, 0, 0, 0};
   }
