@@ -76,12 +76,12 @@ WF_DEVICE void Steps<Arch, config>::store_rows(const WorkItem& item) {
   const float v_scale = value_scale(p_, item.kv_head);
   char* out = static_cast<char*>(p_.o);
   tile::for_slots<L>(output_extent(), [&](int slot) {
-    const i32 row = L::row(lane_, slot);
+    const i32 row = L::row(lane_of_tile(), slot);
     const Row query = row_of(p_, item, tile::min(row, rows_ - 1));
     const RowEnd end = end_row(slot, sink_of(p_, query.head));
     if (row >= rows_) return;
     const i64 token = request().q_begin + query.token;
-    if (p_.lse != nullptr && L::col(lane_, 0) == 0) {
+    if (p_.lse != nullptr && L::col(lane_of_tile(), 0) == 0) {
       p_.lse[token * p_.lse_stride_token + query.head * p_.lse_stride_head] = end.lse;
     }
     char* to = out + (token * p_.o_stride_token + query.head * p_.o_stride_head) * size_of(dtype);
@@ -98,11 +98,11 @@ WF_DEVICE void Steps<Arch, config>::store_staged_rows(const WorkItem& item) {
   using L = typename Output::Layout;
   const float v_scale = value_scale(p_, item.kv_head);
   tile::for_slots<L>(output_extent(), [&](int slot) {
-    const i32 row = L::row(lane_, slot);
+    const i32 row = L::row(lane_of_tile(), slot);
     const Row query = row_of(p_, item, tile::min(row, rows_ - 1));
     const RowEnd end = end_row(slot, sink_of(p_, query.head));
     const i64 token = request().q_begin + query.token;
-    if (row < rows_ && p_.lse != nullptr && L::col(lane_, 0) == 0) {
+    if (row < rows_ && p_.lse != nullptr && L::col(lane_of_tile(), 0) == 0) {
       p_.lse[token * p_.lse_stride_token + query.head * p_.lse_stride_head] = end.lse;
     }
     const float factor = end.factor * v_scale;
@@ -120,11 +120,11 @@ template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::store_partial(const WorkItem& item) {
   using L = typename Output::Layout;
   tile::for_slots<L>(output_extent(), [&](int slot) {
-    const i32 row = L::row(lane_, slot);
+    const i32 row = L::row(lane_of_tile(), slot);
     const RowEnd end = end_row(slot, -tile::infinity);
     if (row >= rows_) return;
     const i64 at = i64{item.partial} + row;
-    if (L::col(lane_, 0) == 0) p_.partial_lse[at] = end.lse;
+    if (L::col(lane_of_tile(), 0) == 0) p_.partial_lse[at] = end.lse;
     const Element factor = Traits::splat(end.factor);
     char* to = reinterpret_cast<char*>(p_.partial_o + at * p_.head_dim_vo);
     store_row<DType::f32>(to, slot, factor);

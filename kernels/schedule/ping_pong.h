@@ -8,6 +8,8 @@
 //
 // A turn ends at a barrier of the whole team. The early half loads K and the late one V: tile i + 1
 // is in place a turn before its first use, in the stage of tile i - 1, which nobody reads any more.
+// Where weights take longer than products, tiles are placed beside products: K(i+2) in turn 2i + 1
+// and V(i+1) in turn 2i + 2, in stages that are free by then, too.
 #pragma once
 
 #include "schedule/in_order.h"
@@ -27,30 +29,27 @@ struct PingPong {
  private:
   template <class Steps>
   WF_DEVICE static void take_turns(Steps& steps, i32 tiles) {
+    constexpr bool beside_products = Steps::places_beside_products;
     const bool late = Steps::is_late_half();
     const auto share = steps.share();
     steps.load_share_begin(share, 0);
-    steps.load_share_end(share, 0);
-    steps.load_share_begin(share, 1);
+    place(steps, share, 0);
+    const i32 lead = beside_products && !late ? 2 : 1;
+    if (lead == 2) place(steps, share, 1);
     Steps::end_turn();
     steps.scores_begin(0);
     steps.scores_end();
     if (late) Steps::end_turn();
     for (i32 i = 0; i < tiles; ++i) {
-      if (steps.is_plain(i)) {
-        steps.template weigh<true>(i);
-      } else {
-        steps.template weigh<false>(i);
-      }
-      steps.place_weights(i);
+      weigh(steps, i);
       steps.rescale();
-      steps.load_share_end(share, i + 1);
-      steps.load_share_begin(share, i + 2);
+      if (!beside_products) place(steps, share, i + lead);
       Steps::end_turn();
       Steps::begin_products();
       steps.add_left_out(i);
       steps.add_products_begin(i);
       steps.accumulate_end();
+      if (beside_products) place(steps, share, i + lead);
       if (i + 1 < tiles) {
         steps.scores_begin(i + 1);
         steps.scores_end();
@@ -59,6 +58,22 @@ struct PingPong {
       Steps::end_turn();
     }
     if (!late) Steps::end_turn();
+  }
+
+  template <class Steps>
+  WF_DEVICE static void weigh(Steps& steps, i32 i) {
+    if (steps.is_plain(i)) {
+      steps.template weigh<true>(i);
+    } else {
+      steps.template weigh<false>(i);
+    }
+    steps.place_weights(i);
+  }
+
+  template <class Steps, class Share>
+  WF_DEVICE static void place(Steps& steps, const Share& share, i32 i) {
+    steps.load_share_end(share, i);
+    steps.load_share_begin(share, i + 1);
   }
 };
 

@@ -24,6 +24,7 @@ struct CdnaTeam : CdnaCommon<waves> {
   /// Eight waves take turns (schedule/ping_pong.h): one half loads K and the other V, in the same
   /// registers.
   static constexpr bool takes_turns = waves == 8;
+  static constexpr bool places_beside_products = false;
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, CdnaAccumulatorLayout<rows, cols>>;

@@ -54,7 +54,7 @@ struct alignas(mfma_unit * 2) CdnaTileOperand {
 /// latency; compilers left alone read just before the use.
 template <int count, class Load, class Multiply>
 WF_DEVICE void multiply_in_order(Load&& load, Multiply&& multiply) {
-  constexpr int ahead = count < 4 ? count : 4;
+  constexpr int ahead = count < 3 ? count : 3;
   CdnaTileOperand operand[ahead];
   WF_UNROLL
   for (int n = 0; n < ahead; ++n) operand[n] = load(n);
