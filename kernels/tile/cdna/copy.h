@@ -88,6 +88,7 @@ template <class Tile, int lanes>
 WF_DEVICE void clear_behind(PendingTile<Tile, lanes> pending, i32 count, i32 dims) {
   const CopyLayout<Tile, lanes> layout;
   if (count >= Tile::rows && dims >= Tile::cols) return;
+  isa::keep_order();  // a branch: selects would cost whole tiles, too
   WF_UNROLL
   for (int i = 0; i < layout.per_lane; ++i) {
     if (layout.row(i) >= count || layout.column() >= dims) pending.chunk[i] = Chunk{0, 0, 0, 0};
