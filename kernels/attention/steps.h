@@ -168,7 +168,7 @@ class Steps {
     }
   }
   WF_DEVICE void rescale() {
-    if constexpr (requires { Arch::headroom; }) {
+    if constexpr (requires { Arch::any(true); }) {  // of a wave's rows
       static_assert(Output::Layout::slots == 1);
       if (!Arch::any(alpha_.e[0] != 1.f)) return;
     }

@@ -179,11 +179,7 @@ WF_DEVICE void Steps<Arch, config>::weigh(i32 i) {
     alpha_.e[slot] = maximum_.e[slot];
     float maximum = tile::row_max<Wave>(scores_, slot, extent);
     if (late) maximum *= multiplier;
-    if constexpr (requires { Arch::headroom; }) {
-      if (maximum > maximum_.e[slot] + Arch::headroom) maximum_.e[slot] = maximum;
-    } else {
-      maximum_.e[slot] = tile::max(maximum_.e[slot], maximum);
-    }
+    maximum_.e[slot] = tile::max(maximum_.e[slot], maximum);
   });
   // A loop of its own, so that compilers for CPUs take several rows at once.
   tile::for_slots<L>(

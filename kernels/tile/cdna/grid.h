@@ -55,9 +55,6 @@ struct CdnaCommon {
   }
   static constexpr bool scales_late = true;  // one fma makes a score exp2's argument
 
-  /// Weights may grow to two to the power of this before their reference follows the maximum: then
-  /// the output, which has to be multiplied with that, seldom is.
-  static constexpr float headroom = 8.f;
   WF_DEVICE static bool any(bool condition) { return isa::ballot(condition) != 0; }
 
   // Turns of the halves of a team (schedule/ping_pong.h).
