@@ -109,8 +109,8 @@ struct KvShare {
 
   WF_DEVICE explicit KvShare() = default;
   WF_DEVICE explicit KvShare(const KvSource<1>& source)
-      : segment{{source.segment[0], source.segment[0].token_bytes(),
-                 source.segment[0].page_bytes()}},
+      : segment{
+            {source.segment[0], source.segment[0].token_bytes(), source.segment[0].page_bytes()}},
         dims(source.dims[0]) {}
   WF_DEVICE i32 columns() const { return dims; }
   WF_DEVICE i32 segment_of(i32&) const { return 0; }

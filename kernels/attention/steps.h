@@ -107,10 +107,6 @@ class Steps {
   WF_DEVICE void release_v(i32 i) { Arch::release(v_slot(i)); }
 
   // For schedules in which the halves of a team take turns.
-  static constexpr bool places_beside_products = [] {
-    if constexpr (requires { Arch::places_beside_products; }) return Arch::places_beside_products;
-    return false;
-  }();
   WF_DEVICE static bool is_late_half() { return Arch::is_late_half(); }
   WF_DEVICE static void end_turn() { Arch::end_turn(); }
   /// The early half loads K, the late one V: the same steps from another tensor.

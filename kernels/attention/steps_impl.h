@@ -140,11 +140,13 @@ WF_DEVICE void Steps<Arch, config>::mask_custom(i32 i) {
     const u8* mask = p_.custom_mask + request().mask_begin;
     const i32 begin = tile_begin(i);
     const Element minus_infinity = Traits::splat(-tile::infinity);
-    tile::map_columns(scores_, score_extent(i), lane_of_tile(), [&](Element x, int slot, int column) {
-      const i32 count = tile::min(Traits::width, kv_end_ - begin - column);
-      const u32 bits = count > 0 ? mask_bits(mask, mask_bit(slot) + begin + column, count) : u32{0};
-      return tile::select(Arch::lanes_from_bits(bits), x, minus_infinity);
-    });
+    tile::map_columns(
+        scores_, score_extent(i), lane_of_tile(), [&](Element x, int slot, int column) {
+          const i32 count = tile::min(Traits::width, kv_end_ - begin - column);
+          const u32 bits =
+              count > 0 ? mask_bits(mask, mask_bit(slot) + begin + column, count) : u32{0};
+          return tile::select(Arch::lanes_from_bits(bits), x, minus_infinity);
+        });
   }
 }
 

@@ -59,7 +59,8 @@ WF_DEVICE void Steps<Arch, config>::store_row(char* row, int slot, Element facto
   for (int j = 0; j < L::active_per_slot(p_.head_dim_vo); j += neighbours) {
     const int column = L::col(lane, j);
     if constexpr (neighbours == 1) {
-      Arch::template store<dtype>(row, column, p_.head_dim_vo, output_.e[L::index(slot, j)] * factor);
+      Arch::template store<dtype>(row, column, p_.head_dim_vo,
+                                  output_.e[L::index(slot, j)] * factor);
     } else {
       tile::Several<Element, neighbours> values;
       WF_UNROLL

@@ -8,8 +8,6 @@
 //
 // A turn ends at a barrier of the whole team. The early half loads K and the late one V: tile i + 1
 // is in place a turn before its first use, in the stage of tile i - 1, which nobody reads any more.
-// Where weights take longer than products, tiles are placed beside products: K(i+2) in turn 2i + 1
-// and V(i+1) in turn 2i + 2, in stages that are free by then, too.
 #pragma once
 
 #include "schedule/in_order.h"
@@ -29,13 +27,10 @@ struct PingPong {
  private:
   template <class Steps>
   WF_DEVICE static void take_turns(Steps& steps, i32 tiles) {
-    constexpr bool beside_products = Steps::places_beside_products;
     const bool late = Steps::is_late_half();
     const auto share = steps.share();
     steps.load_share_begin(share, 0);
     place(steps, share, 0);
-    const i32 lead = beside_products && !late ? 2 : 1;
-    if (lead == 2) place(steps, share, 1);
     Steps::end_turn();
     steps.scores_begin(0);
     steps.scores_end();
@@ -43,13 +38,12 @@ struct PingPong {
     for (i32 i = 0; i < tiles; ++i) {
       weigh(steps, i);
       steps.rescale();
-      if (!beside_products) place(steps, share, i + lead);
+      place(steps, share, i + 1);
       Steps::end_turn();
       Steps::begin_products();
       steps.add_left_out(i);
       steps.add_products_begin(i);
       steps.accumulate_end();
-      if (beside_products) place(steps, share, i + lead);
       if (i + 1 < tiles) {
         steps.scores_begin(i + 1);
         steps.scores_end();
@@ -70,6 +64,7 @@ struct PingPong {
     steps.place_weights(i);
   }
 
+  /// Tile i, and asks for the one behind it.
   template <class Steps, class Share>
   WF_DEVICE static void place(Steps& steps, const Share& share, i32 i) {
     steps.load_share_end(share, i);

@@ -24,7 +24,6 @@ struct CdnaTeam : CdnaCommon<waves> {
   /// Eight waves take turns (schedule/ping_pong.h): one half loads K and the other V, in the same
   /// registers.
   static constexpr bool takes_turns = waves == 8;
-  static constexpr bool places_beside_products = false;
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, CdnaAccumulatorLayout<rows, cols>>;
@@ -126,8 +125,8 @@ struct CdnaTeam : CdnaCommon<waves> {
   WF_DEVICE static void add_non_finite(Output& c, const Weights& a, Tile& b, Extent, int) {
     take_non_finite(c, a, b, [] { team_sync(); });
   }
-  /// In turns: when the tile is placed, and before its product. `row_of` gives where a row lies in
-  /// memory.
+  // In turns: when the tile is placed, and before its product. `row_of` gives where a row lies in
+  // memory.
   template <class Tile, class Place>
   WF_DEVICE static void leave_out(PendingPart<Tile, Place> pending, LeftOut& left_out, i32 number) {
     leave_out_non_finite(pending.tile, left_out, number);

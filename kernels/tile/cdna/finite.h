@@ -2,8 +2,8 @@
 // zero times NaN or infinity is NaN: rows of V with such values are added to the rows that weigh
 // them, one by one, and leave the tile (become zero) before its product. Rare, so simple.
 //
-// Where the halves of a team use a tile at different times, such values are left out when the tile is
-// placed in LDS, and added from memory.
+// Where the halves of a team use a tile at different times, such values are left out when the tile
+// is placed in LDS, and added from memory.
 #pragma once
 
 #include "tile/cdna/copy.h"

@@ -43,7 +43,7 @@ WF_DEVICE void barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
-/// A barrier that orders LDS only: loads and stores of memory go on. A compiler moves nothing across.
+/// A barrier that orders LDS only: loads and stores of memory go on. Nothing moves across.
 WF_DEVICE void shared_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
   __builtin_amdgcn_sched_barrier(0);

@@ -9,8 +9,8 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
-/// Lane l holds columns of row l % 32 of its wave: of weights, of each 8 the four from 4 (l / 32) on;
-/// of queries, whose order need only be that of keys, a unit of each two side by side.
+/// Lane l holds columns of row l % 32 of its wave: of weights, of each 8 the four from 4 (l / 32)
+/// on; of queries, whose order need only be that of keys, a unit of each two side by side.
 template <DType dtype_, int rows_, int cols_>
 struct CdnaLeftOperand {
   static constexpr DType dtype = dtype_;

@@ -24,8 +24,9 @@ struct alignas(16) PaddedTile {
   u16 data[rows * stride];
 };
 
-/// Columns as rows, in units of the keys that a lane gives to an instruction: of each 8, four from 4
-/// (l / 32) on. Units are swizzled: lanes write to columns eight apart, and read neighbouring ones.
+/// Columns as rows, in units of the keys that a lane gives to an instruction: of each 8, four from
+/// 4 (l / 32) on. Units are swizzled: lanes write to columns eight apart and read neighbouring
+/// ones.
 template <DType dtype_, int rows_, int cols_>
 struct alignas(16) TransposedTile {
   static constexpr DType dtype = dtype_;
