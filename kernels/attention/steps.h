@@ -17,6 +17,7 @@
 #include "attention/mask.h"
 #include "attention/pages.h"
 #include "tile/fragment.h"
+#include "tile/several.h"
 
 WF_NAMESPACE_BEGIN(attention)
 
@@ -81,6 +82,7 @@ class Steps {
   WF_DEVICE void begin_loads(const WorkItem& item);
 
   WF_DEVICE i32 tiles() const { return tiles_; }
+  static constexpr int stages = config.stages;
   /// How many tiles before its use a tile is asked for.
   static constexpr i32 ahead = config.stages > 2 ? config.stages - 1 : 1;
   /// The custom mask hides all of tile i from every row: there is nothing to compute.
@@ -116,6 +118,36 @@ class Steps {
   /// products under way have ended.
   WF_DEVICE void release_k_weighed(i32 i) { Arch::release_after(k_slot(i), sum_.e); }
   WF_DEVICE void release_v(i32 i) { Arch::release(v_slot(i)); }
+
+  // For schedules in which the halves of a team take turns.
+  WF_DEVICE static bool is_late_half() { return Arch::is_late_half(); }
+  WF_DEVICE static void end_turn() { Arch::end_turn(); }
+  /// The early half loads K, the late one V: the same steps from another tensor.
+  WF_DEVICE KvShare share() const {
+    static_assert(config.k_segments == 1 && config.head_dim_qk == config.head_dim_vo);
+    return KvShare(is_late_half() ? v_ : k_);
+  }
+  WF_DEVICE void load_share_begin(const KvShare& share, i32 i) {
+    Arch::load_begin(k_tile(i), pending_.k(), k_slot(i), share, p_.tail, 0, tile_begin(i),
+                     tile_count(i));
+  }
+  WF_DEVICE void load_share_end(const KvShare& share, i32 i) {
+    const auto place = [&](auto& tile, auto pending, auto slot) {
+      Arch::load_end(tile, pending, slot, share, tile_begin(i), tile_count(i), false,
+                     no_transform());
+    };
+    if (is_late_half()) {
+      if (tile_count(i) > 0 && hides_keys(i)) {
+        Arch::leave_out(pending_.v(), shared_.barriers, tiles_before_ + i);
+      }
+      place(v_tile(i), pending_.v(), v_slot(i));
+    } else {
+      place(k_tile(i), pending_.k(), k_slot(i));
+    }
+  }
+  /// Between them products go before what other waves do.
+  WF_DEVICE static void begin_products() { Arch::begin_products(); }
+  WF_DEVICE static void end_products() { Arch::end_products(); }
 
   WF_DEVICE void scores_begin(i32 i) {
     Arch::multiply_abt_begin(scores_, query_, k_tile(i), score_extent(i), p_.head_dim_qk);
@@ -157,6 +189,9 @@ class Steps {
   WF_DEVICE void rescale() {
     if constexpr (has_slack) {
       if (!rescales_) return;
+    } else if constexpr (requires { Arch::any_of_wave(true); }) {
+      static_assert(Output::Layout::slots == 1);
+      if (!Arch::any_of_wave(alpha_.e[0] != 1.f)) return;
     }
     tile::for_slots<typename Output::Layout>(output_extent(), [&](int slot) {
       if (Arch::branches_by_row && alpha_.e[slot] == 1.f) return;  // as from most tiles
@@ -177,6 +212,13 @@ class Steps {
         Arch::add_non_finite(output_, weights_, v_tile(i), output_extent(), tile_count(i));
       }
     }
+  }
+  /// The same for schedules with shares.
+  WF_DEVICE void add_left_out(i32 i) {
+    if (!hides_keys(i)) return;
+    Arch::template add_left_out<VTile>(
+        output_, weights_, shared_.barriers, tiles_before_ + i, v_.dims[0],
+        [&](i32 key) { return v_.segment[0].address(tile_begin(i) + key); });
   }
   WF_DEVICE void add_products_begin(i32 i) {
     Arch::multiply_ab_begin(output_, weights_, v_tile(i), output_extent(), tile_count(i));
@@ -235,6 +277,12 @@ class Steps {
     const bool whole = tile_begin(i) >= every_low_ && tile_begin(i) + tile_count(i) <= every_high_;
     return !whole || (config.custom_mask && p_.custom_mask != nullptr);
   }
+  /// For what masks and slopes compute of columns, anew with each tile where a machine's registers
+  /// are short.
+  WF_DEVICE int lane_of_tile() const {
+    if constexpr (requires { requires Wave::rereads_lane; }) return Wave::lane();
+    return lane_;
+  }
   WF_DEVICE auto key_transform() const;
   WF_DEVICE auto no_transform() const {
     return [](float*, i32) {};
@@ -269,6 +317,8 @@ class Steps {
   WF_DEVICE RowEnd end_row(int slot, float sink) const;
   template <DType dtype>
   WF_DEVICE void store_rows(const WorkItem& item);
+  template <DType dtype>
+  WF_DEVICE void store_row(char* row, int slot, Element factor);
   template <DType dtype>
   WF_DEVICE void store_staged_rows(const WorkItem& item);
   /// 16-bit output rows begin at multiples of sixteen bytes.

@@ -113,7 +113,7 @@ WF_DEVICE void Steps<Arch, config>::transform_logits(i32 i) {
   if constexpr (config.alibi) {
     if (p_.alibi_slopes == nullptr) return;
     const i32 begin = tile_begin(i);
-    tile::map_columns(scores_, extent, lane_, [&](Element x, int slot, int column) {
+    tile::map_columns(scores_, extent, lane_of_tile(), [&](Element x, int slot, int column) {
       const Element distance = tile::to_float(Traits::iota() + (begin + column - position_[slot]));
       return tile::fma(distance, Traits::splat(slope_.e[slot] * log2_e), x);
     });
@@ -131,7 +131,7 @@ WF_DEVICE void Steps<Arch, config>::mask_interval(i32 i) {
   const tile::Extent extent = score_extent(i);
   tile::for_slots<typename Scores::Layout>(extent, [&](int slot) {
     const Visible visible = visible_at(p_, position_[slot], kv_end_);
-    tile::map_row_columns(scores_, slot, extent, lane_, [&](Element x, int column) {
+    tile::map_row_columns(scores_, slot, extent, lane_of_tile(), [&](Element x, int column) {
       const auto key = Traits::iota() + (begin + column);
       const auto keep = tile::both(tile::less(key, Traits::splat_int(visible.high)),
                                    tile::less_equal(Traits::splat_int(visible.low), key));
@@ -147,11 +147,13 @@ WF_DEVICE void Steps<Arch, config>::mask_custom(i32 i) {
     const u8* mask = p_.custom_mask + request().mask_begin;
     const i32 begin = tile_begin(i);
     const Element minus_infinity = Traits::splat(-tile::infinity);
-    tile::map_columns(scores_, score_extent(i), lane_, [&](Element x, int slot, int column) {
-      const i32 count = tile::min(Traits::width, kv_end_ - begin - column);
-      const u32 bits = count > 0 ? mask_bits(mask, mask_bit(slot) + begin + column, count) : u32{0};
-      return tile::select(Arch::lanes_from_bits(bits), x, minus_infinity);
-    });
+    tile::map_columns(
+        scores_, score_extent(i), lane_of_tile(), [&](Element x, int slot, int column) {
+          const i32 count = tile::min(Traits::width, kv_end_ - begin - column);
+          const u32 bits =
+              count > 0 ? mask_bits(mask, mask_bit(slot) + begin + column, count) : u32{0};
+          return tile::select(Arch::lanes_from_bits(bits), x, minus_infinity);
+        });
   }
 }
 

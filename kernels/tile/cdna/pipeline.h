@@ -15,10 +15,17 @@ struct NoBarriers {
 
 /// A lane's share of a tile, where `lanes` fetch it.
 template <class Tile, int lanes>
-struct PendingTile {
+struct PendingChunks {
   static_assert(Tile::rows * Tile::chunks % lanes == 0);
   static constexpr int per_lane = Tile::rows * Tile::chunks / lanes;
   Chunk chunk[per_lane];
+};
+
+/// The same as a tile's.
+template <class Tile, int lanes>
+struct PendingTile {
+  static constexpr int per_lane = PendingChunks<Tile, lanes>::per_lane;
+  Chunk* chunk;
 };
 
 WF_NAMESPACE_END
