@@ -81,7 +81,7 @@ def read_kernel(name: str, target: str, text: str) -> Kernel:
 def compile_kernel(build: Path, folder: Path, line: str, target: str) -> Kernel:
     """Compiles a line of the list, or takes it from the cache."""
     operation, _, fields = line.partition(":")
-    spec = f"{operation.partition('.')[0]}.{target}:{fields}"
+    spec = f"{operation}.{target}:{fields}"
     path = folder / f"{target}-{re.sub('[^a-z0-9]', '_', line)}.co"
     wavefire = build / "python" / "wavefire" / "lib" / "wavefire"
     subprocess.run(
@@ -184,7 +184,6 @@ def main() -> int:
             pool.submit(compile_kernel, build, Path(folder), line, target)
             for line in lines
             for target in TARGETS
-            if target in line or "gfx" not in line  # a line may name its target
         ]
         kernels = [job.result() for job in jobs]
     print_table(kernels)

@@ -165,6 +165,11 @@ class Steps {
   /// Its two parts: in between, the weights of the tile before may still be read.
   template <bool plain>
   WF_DEVICE void weigh(i32 i);
+  /// Every row sees all of tile i, and its scores are only scaled: `weigh<true>` does, without any
+  /// branch.
+  WF_DEVICE bool is_plain(i32 i) const {
+    return only_scales() && tile_count(i) == config.tile_kv && !hides_keys(i);
+  }
   /// Tiles [plain_begin, plain_end): every row sees all of them, and scores are only scaled;
   /// `weigh<true>` does, without any branch.
   WF_DEVICE i32 plain_begin() const {
@@ -303,15 +308,14 @@ class Steps {
   }
   /// Where the machine prefers it and nothing else is done to logits, scores stay as they are until
   /// exp2's argument is taken: one fma. A scale of zero or below would turn -inf or the maximum.
-  WF_DEVICE bool scales_late() const {
-    if constexpr (requires { requires Arch::scales_late; }) {
-      const bool has_cap = config.soft_cap && p_.soft_cap > 0.f;
-      const bool has_slopes = config.alibi && p_.alibi_slopes != nullptr;
-      const bool has_head_scales =
-          config.head_scales && (p_.q_head_scale != nullptr || p_.k_head_scale != nullptr);
-      return !has_cap && !has_slopes && !has_head_scales && p_.sm_scale > 0.f;
-    }
-    return false;
+  static constexpr bool may_scale_late = requires { requires Arch::scales_late; };
+  WF_DEVICE bool scales_late() const { return may_scale_late && only_scales(); }
+  WF_DEVICE bool only_scales() const {
+    const bool has_cap = config.soft_cap && p_.soft_cap > 0.f;
+    const bool has_slopes = config.alibi && p_.alibi_slopes != nullptr;
+    const bool has_head_scales =
+        config.head_scales && (p_.q_head_scale != nullptr || p_.k_head_scale != nullptr);
+    return !has_cap && !has_slopes && !has_head_scales && p_.sm_scale > 0.f;
   }
   /// The end of a row's softmax; every lane of the team takes part.
   WF_DEVICE RowEnd end_row(int slot, float sink) const;

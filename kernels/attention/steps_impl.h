@@ -180,9 +180,12 @@ WF_DEVICE void Steps<Arch, config>::weigh(i32 i) {
     transform_logits(i);
     mask_interval(i);
     mask_custom(i);
+  } else if constexpr (!may_scale_late) {
+    const Element scale = Traits::splat(p_.sm_scale * log2_e);
+    tile::map(scores_, extent, [&](Element s, int) { return s * scale; });
   }
   using L = typename Scores::Layout;
-  const bool late = plain || scales_late();
+  const bool late = may_scale_late && (plain || scales_late());
   const float multiplier = late ? p_.sm_scale * log2_e : 1.f;
   tile::for_slots<L>(extent, [&](int slot) {
     alpha_.e[slot] = maximum_.e[slot];

@@ -61,7 +61,7 @@ struct PingPong {
     } else {
       steps.template weigh<false>(i);
     }
-    steps.place_weights(i);
+    steps.template place_weights<false>(i);
   }
 
   /// Tile i, and asks for the one behind it.

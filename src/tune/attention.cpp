@@ -45,9 +45,7 @@ std::optional<GpuAttention> gpu_attention(generate::Architecture architecture,
   const auto [q, kv, rotates, head_dim, custom_mask] = problem;
   if (is_cdna(architecture)) {
     if (q == DType::f32 || kv != q || rotates) return std::nullopt;
-    for (const attention::CdnaPolicy& policy : architecture == Architecture::gfx942
-                                                   ? attention::gfx942_policies
-                                                   : attention::gfx950_policies) {
+    for (const attention::CdnaPolicy& policy : attention::cdna_policies) {
       if (policy.head_dim < head_dim) continue;
       const bool few = policy.few_rows > 0 && packed_rows <= policy.few_rows;
       return GpuAttention{architecture, attention::config_of(policy, q, few)};
@@ -73,7 +71,7 @@ std::optional<GpuAttention> gpu_attention(generate::Architecture architecture,
 
 GpuAttentionLimits gpu_attention_limits(generate::Architecture architecture) {
   if (is_cdna(architecture)) {
-    return {.head_dim = std::end(attention::gfx942_policies)[-1].head_dim, .all_types = false};
+    return {.head_dim = std::end(attention::cdna_policies)[-1].head_dim, .all_types = false};
   }
   return {.head_dim = std::end(attention::float_policies)[-1].head_dim, .all_types = true};
 }

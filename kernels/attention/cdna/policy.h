@@ -18,10 +18,8 @@ struct CdnaPolicy {
   int many_rows_tile_kv;
 };
 /// Two stages of K and V fit into gfx942's 64 KiB of LDS.
-inline constexpr CdnaPolicy gfx942_policies[] = {
+inline constexpr CdnaPolicy cdna_policies[] = {
     {64, 32, 64, 256, 64}, {128, 32, 32, 256, 32}, {256, 0, 0, 128, 32}};
-inline constexpr CdnaPolicy gfx950_policies[] = {
-    {64, 32, 64, 256, 64}, {128, 32, 32, 256, 64}, {256, 0, 0, 128, 32}};
 
 /// The configuration for a policy.
 constexpr Config config_of(const CdnaPolicy& p, DType operand, bool few_rows) {

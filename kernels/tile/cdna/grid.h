@@ -53,8 +53,6 @@ struct CdnaCommon {
     for (int i = 0; i < 4; ++i) r.e[i] = load_shared_result(row + column + i);
     return r;
   }
-  static constexpr bool scales_late = true;  // one fma makes a score exp2's argument
-
   WF_DEVICE static bool any_of_wave(bool condition) { return isa::ballot(condition) != 0; }
 
   // Turns of the halves of a team (schedule/ping_pong.h).
