@@ -114,6 +114,11 @@ WF_DEVICE bool barrier_any(bool condition) {
   return result != 0;
 }
 
+/// To a number in shared memory.
+WF_DEVICE void add_shared(u32* p, u32 a) {
+  asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(shared_address(p)), "r"(a) : "memory");
+}
+
 WF_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 WF_DEVICE i32 add_device(i32* p, i32 a) {
   i32 r;
@@ -302,6 +307,11 @@ WF_DEVICE float exp2(float a) {
 WF_DEVICE float max(float a, float b) {
   float r;
   asm("max.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+WF_DEVICE float min(float a, float b) {
+  float r;
+  asm("min.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
   return r;
 }
 WF_DEVICE float reciprocal(float a) {
