@@ -20,7 +20,7 @@ struct RowSource {
 template <class Group>
 struct RowPieces {
   static constexpr int width = 8;
-  static constexpr int batch = 4;                         // steps that are read at a time
+  static constexpr int batch = 2;                         // steps that are read at a time
   static constexpr int step = Group::warp_lanes * width;  // columns
   static constexpr int most = 16;                         // pieces of a warp
 
@@ -63,6 +63,26 @@ struct RowBatch {
       WF_UNROLL
       for (float a : v[i].e) f(a);
     }
+  }
+  /// Bit i of the result: the value that for_values takes as its i-th is between the two.
+  WF_DEVICE u32 marks_between(float low, float high) const {
+    u32 marks = 0;
+    for_numbered(
+        [&]<int i>(float a) { isa::mark_between<(1u << i)>(marks, a, low, high); });
+    return marks;
+  }
+  /// The marked ones to shared memory.
+  WF_DEVICE void append_marked(float* to, u32 marks) const {
+    u32 address = isa::shared_address(to);
+    for_numbered([&]<int i>(float a) { isa::append_marked<(1u << i)>(address, marks, a); });
+  }
+
+ private:
+  static_assert(steps * width <= 32);
+  template <int i = 0, class F>
+  WF_DEVICE void for_numbered(F&& f) const {
+    f.template operator()<i>(v[i / width].e[i % width]);
+    if constexpr (i + 1 < steps * width) for_numbered<i + 1>(f);
   }
 };
 
@@ -123,18 +143,18 @@ class RowValues {
     for (int piece = 0; piece < pieces.count; ++piece) for_batches(piece, f);
   }
   /// Elements from all over the row, this lane's share of `lanes` x `count` of them; the same in
-  /// each block. Returns how many there are in all: fewer of a short row, and none behind those.
+  /// each block. Returns how many there are in all: fewer of a short row, and behind those what
+  /// stands behind the row.
   template <int count>
-  WF_DEVICE int sample(Element (&v)[count], bool (&is_there)[count]) const {
+  WF_DEVICE int sample(Element (&v)[count]) const {
     const i64 all = (source_.size + Batch::width - 1) / Batch::width;
     const int sampled = static_cast<int>(min(all, i64{Group::lanes * count}));
     const double stride = static_cast<double>(all) / sampled;
     WF_UNROLL
     for (int i = 0; i < count; ++i) {
       const int number = i * Group::lanes + Group::thread();
-      is_there[i] = number < sampled;
       const i64 column = static_cast<i64>(number * stride) * Batch::width;
-      const i64 left = is_there[i] ? source_.size - column : 0;
+      const i64 left = number < sampled ? source_.size - column : 0;
       v[i] = read(column, static_cast<i32>(min(left, i64{Batch::width})));
     }
     return sampled;

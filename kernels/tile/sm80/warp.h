@@ -30,6 +30,12 @@ struct NvidiaWarp {
   WF_DEVICE static float larger(float a, float b) { return isa::max(a, b); }
   WF_DEVICE static float smaller(float a, float b) { return isa::min(a, b); }
 
+  /// If a is at least `bound`: sum += wide, and counts it.
+  WF_DEVICE static void add_at_least(double& sum, i32& count, float a, double wide, float bound) {
+    isa::add_at_least(sum, count, a, wide, bound);
+  }
+  WF_DEVICE static void count_equal(i32& count, float a, float b) { isa::count_equal(count, a, b); }
+
   /// Bit i: lane i has `condition`.
   WF_DEVICE static u32 ballot(bool condition) { return isa::ballot(condition); }
   WF_DEVICE static int count_of(u32 lanes_set) { return isa::count_bits(lanes_set); }
@@ -71,6 +77,14 @@ struct NvidiaWarp {
       const T other = from_lane(a, max(lane() - i, 0));
       if (lane() >= i) a = a + other;
     }
+    return a;
+  }
+  WF_DEVICE static i32 count_to_lane(i32 a) {
+    isa::add_lower_lane<1>(a);
+    isa::add_lower_lane<2>(a);
+    isa::add_lower_lane<4>(a);
+    isa::add_lower_lane<8>(a);
+    isa::add_lower_lane<16>(a);
     return a;
   }
   template <class T>
