@@ -1,5 +1,5 @@
-// Where a threshold will lie, from a sample of the row: a window that has it, but for one row in
-// ten thousand, and few other entries. Nothing depends on its being right: what the whole row
+// Where a threshold will lie, from a sample of the row: a window that has it, as a rule, and few other
+// entries. Nothing depends on its being right: what the whole row
 // amounts to above the window and in it is measured.
 #pragma once
 
@@ -22,9 +22,11 @@ WF_DEVICE Moments operator+(const Moments& a, const Moments& b) {
 template <class Group>
 class Forecast {
   static constexpr int bins = Group::sample_bins, own = bins / Group::lanes, shift = 18;
-  static constexpr float deviations = 4;
 
  public:
+  /// Standard deviations to each side: wrong for one row in ten thousand, or in eight.
+  static constexpr float safe = 4, daring = 1.5f;
+
   WF_DEVICE Forecast(Group& group, u32 (&counts)[bins], i64 size)
       : group_(group), counts_(counts), size_(size) {}
 
@@ -56,7 +58,7 @@ class Forecast {
   WF_DEVICE double total() const { return double{all_.mass} / share_ * unit_; }
 
   /// A window of the threshold at which entries amount to that, of a row that weighs `total`.
-  WF_DEVICE Window window(Amount what, double amount, double total) {
+  WF_DEVICE Window window(Amount what, double amount, double total, float deviations = safe) {
     const float need = static_cast<float>(amount) * share_;
     const float slack = deviations * tile::sqrt(need) + deviations;
     const float allowed = static_cast<float>((total - amount) / unit_) * share_;  // below it
@@ -69,7 +71,7 @@ class Forecast {
       const float left = allowed - below.mass;
       const bool is_far = left * left >= deviations * deviations * below.square;
       const bool is_low = what == Amount::number ? from_here >= need + slack
-                                                 : left >= 0 && is_far && from_here >= 2 * deviations;
+                                                 : left >= 0 && is_far && from_here >= 2 * safe;
       const bool is_high = what == Amount::number ? from_here <= need - slack : left < 0 && is_far;
       if (is_low) mine.low = bin;
       if (is_high) mine.high = tile::min(mine.high, bin);

@@ -141,14 +141,17 @@ class GroupSearch {
   }
 
   WF_DEVICE float threshold_of(Amount what, float least, float most, double amount) {
-    float threshold = least;
+    float threshold = least, deviations = Forecast<Group>::safe;
     WF_NO_UNROLL
     for (;;) {
       if (find_in_list(what, least, amount, threshold)) return threshold;
-      if (is_exact_ && what == listed_for_) break;
+      if (is_exact_ && what == listed_for_) {
+        if (is_complete_ || deviations < Forecast<Group>::safe) break;
+        deviations = Forecast<Group>::daring;  // fewer entries
+      }
       is_exact_ = true;
       listed_for_ = what;
-      list(forecast_.window(what, amount, tally_.total));
+      list(forecast_.window(what, amount, tally_.total, deviations));
     }
     return find_in_row(what, least, most, amount);
   }
@@ -204,10 +207,10 @@ class GroupSearch {
         memory_.ends[Group::warp()][piece] = count;
       }
     }
-    const bool fits = count <= Group::list_size;
-    mine.listed = Group::lane() > 0 ? 0 : (fits ? count : Group::gathered_size + 1);
+    mine.listed = Group::lane() == 0 ? count : 0;
+    mine.longest = count;
     tally_ = group_.reduce(mine, Join{});
-    is_complete_ = tally_.listed <= Group::gathered_size;
+    is_complete_ = tally_.longest <= Group::list_size && tally_.listed <= Group::gathered_size;
     first_ = group_.template count_before_warp<Reach::group, Tally>(
         [](const Tally& part) { return part.listed; });
     count_ = count;
@@ -250,7 +253,7 @@ class GroupSearch {
   /// Whether the list tells the threshold.
   WF_DEVICE bool find_in_list(Amount what, float least, double amount, float& threshold) {
     const bool is_mass = what == Amount::mass;
-    double reached = is_mass ? tally_.above : double(tally_.number_above);
+    double reached = amount_above(what);
     if (!is_complete_ || reached >= amount) return false;
     const u32 from = order_of(window_.low) + 1;
     const u32 to = order_of(tile::min(window_.high, tally_.most)) - (window_.high <= tally_.most);
@@ -271,20 +274,36 @@ class GroupSearch {
     threshold = reached >= amount ? tile::max(window_.low, least) : least;
     return reached >= amount || window_.low <= least;
   }
+  /// What the entries of at least the window's end amount to.
+  WF_DEVICE double amount_above(Amount what) const {
+    return what == Amount::mass ? tally_.above : tally_.number_above;
+  }
   WF_DEVICE float find_in_row(Amount what, float least, float most, double amount) {
-    if (has_gathered_) Group::sync();
-    is_complete_ = false;  // its memory is needed
-    Candidates<Group, Values> candidates(values_, memory_.listed[Group::warp()], Group::list_size, 0,
-                                         false);
-    KeyRange range = KeyRange::divided(order_of(least), order_of(most), Group::bins);
+    if (has_gathered_) Group::sync();  // what was gathered has been read
+    is_complete_ = false;              // the lists' memory is needed
+    // The window was not right, or too wide, but what was measured of it holds.
+    u32 from = order_of(least), to = order_of(most);
+    double reached = 0;
+    if (amount_above(what) >= amount) {
+      from = order_of(tile::max(least, tile::min(window_.high, most)));
+    } else {
+      reached = amount_above(what);
+      if (window_.high <= most) to = order_of(tile::max(least, window_.high)) - 1;
+      const double unit = what == Amount::mass ? double{window_.low} : 1.0;
+      const double in_window = (double(tally_.listed) + tally_.ties) * unit;
+      if (window_.low > least && reached + in_window >= amount) from = order_of(window_.low);
+    }
+    if (to < from) return least;
+    KeyRange range = KeyRange::divided(from, to, Group::bins);
     // The largest are near each other: bins of a quarter of an octave.
     constexpr int quarter = 21;
     if (what == Amount::number && range.shift > quarter) {
       range.shift = quarter;
       range.from = range.to - (static_cast<u32>(Group::bins) << quarter) + 1;
     }
+    Candidates<Group, Values> candidates(values_, memory_.listed[Group::warp()], Group::list_size, 0,
+                                         false);
     float threshold = least;
-    double reached = 0;
     divide<Reach::group>(candidates, range, what, reached, amount, threshold);
     return threshold;
   }

@@ -16,8 +16,9 @@ struct Tally {
   double above = 0;  // mass of those of at least `high`
   float least = tile::infinity, most = -tile::infinity;
   i32 number_above = 0;
-  i32 listed = 0;
   i32 ties = 0;  // with `low`
+  i32 listed = 0;
+  i32 longest = 0;  // list of a warp
 };
 WF_DEVICE Tally join(const Tally& a, const Tally& b) {
   return {a.total + b.total,
@@ -25,8 +26,9 @@ WF_DEVICE Tally join(const Tally& a, const Tally& b) {
           tile::min(a.least, b.least),
           tile::max(a.most, b.most),
           a.number_above + b.number_above,
+          a.ties + b.ties,
           a.listed + b.listed,
-          a.ties + b.ties};
+          tile::max(a.longest, b.longest)};
 }
 
 /// Mass, and extremes.
