@@ -92,20 +92,6 @@ struct Entry {
     });
     return group.reduce(mine, Join{});
   }
-  /// A sample of a row, and the largest value in it.
-  template <class Values, int n>
-  WF_DEVICE float sample_of(const Values& values, typename Group::Element (&elements)[n],
-                            int& sampled) {
-    sampled = values.sample(elements);
-    Share mine;
-    WF_UNROLL
-    for (const auto& v : elements) {
-      WF_UNROLL
-      for (float a : v.e) mine.most = Group::larger(a, mine.most);
-    }
-    return group.template reduce<tile::Reach::block>(mine, Join{}).most;
-  }
-
   WF_DEVICE void softmax(i64 row) {
     const double temperature = read_number(p.temperature, row);
     const auto logits = values_of(row, -tile::infinity);
@@ -132,11 +118,8 @@ struct Entry {
     Group::meet();
     Filter filter;
     const bool is_known = read_filter(p, row, filter);
-    typename Group::Element elements[Group::sampled];
-    int sampled;
-    const float most = sample_of(weights, elements, sampled);
     GroupSearch<Group, decltype(weights), true> search(group, memory, weights);
-    const Tally seen = search.first_pass(filter, elements, sampled, most, 1);
+    const Tally seen = search.first_pass(filter, Sample<Group>(group, weights), 1);
     if (!is_known || !is_drawable(seen.total, seen.least)) {
       return write(row, weights, [](float) { return tile::quiet_nan; });
     }
@@ -154,11 +137,8 @@ struct Entry {
     Group::meet();
     Filter filter;
     const bool is_known = read_filter(p, row, filter);
-    typename Group::Element elements[Group::sampled];
-    int sampled;
-    const float most = sample_of(logits, elements, sampled);
     GroupSearch<Group, decltype(logits), false> search(group, memory, logits);
-    const Tally seen = search.first_pass(filter, elements, sampled, most, 0);
+    const Tally seen = search.first_pass(filter, Sample<Group>(group, logits), 0);
     if (!is_known || seen.total > 0) {
       return write(row, logits, [](float) { return tile::quiet_nan; });
     }
@@ -208,48 +188,44 @@ struct Entry {
       reference = seen.most;
     }
   }
+  WF_DEVICE ToWeight<Group> to_weight(float reference) const {
+    return {p.logits, reference, exponent_unit(1.f)};
+  }
   /// False for logits whose weights are not finite.
   template <class Values>
   WF_DEVICE bool draw_from(i64 sample, const Values& values, const Filter& filter,
                            float reference) {
-    typename Group::Element elements[Group::sampled];
-    int sampled = 0;
-    float most = 0.f;
-    if (searches || p.logits) most = sample_of(values, elements, sampled);
-    reference = Group::larger(reference, most);
-    const ToWeight<Group> to_weight{p.logits, reference, exponent_unit(1.f)};
-    const auto weights = values.with(to_weight);
-    const auto finish = [&](float threshold) {
-      draw(group, weights, threshold, uniform_of(sample),
-           [&](i64 token) { write_sample(sample, token); });
-    };
-    double mass;
-    bool is_good;
     if constexpr (searches) {
-      WF_UNROLL
-      for (auto& v : elements) v = to_weight(v);
+      Sample<Group> sampled(group, values);
+      reference = Group::larger(reference, sampled.most);
+      sampled.apply(to_weight(reference));
+      const auto weights = values.with(to_weight(reference));
       GroupSearch<Group, decltype(weights), true> search(group, memory, weights);
-      const Tally seen =
-          search.first_pass(filter, elements, sampled, to_weight(most), p.logits ? 0 : 1);
-      mass = seen.total;
-      is_good = is_drawable(mass, seen.least);
-      if (is_good) {
-        const Summary summary{seen.total, seen.most};
-        const float threshold = filter_threshold(filter, p.size, summary, search);
-        search.tell_masses(threshold);
-        Group::sync();
-        finish(threshold);
-      }
+      const Tally seen = search.first_pass(filter, sampled, p.logits ? 0 : 1);
+      if (!is_drawable(seen.total, seen.least)) return give_up(sample, seen.total);
+      const Summary summary{seen.total, seen.most};
+      const float threshold = filter_threshold(filter, p.size, summary, search);
+      search.tell_masses(threshold);
+      Group::sync();
+      finish(sample, weights, threshold);
     } else {
+      if (p.logits) reference = Group::larger(reference, Sample<Group>(group, values).most);
+      const auto weights = values.with(to_weight(reference));
       const Share seen = group.reduce(tell_masses(group, weights, -tile::infinity), Join{});
-      mass = seen.mass;
-      is_good = is_drawable(mass, seen.least);
-      if (is_good) finish(-tile::infinity);
+      if (!is_drawable(seen.mass, seen.least)) return give_up(sample, seen.mass);
+      finish(sample, weights, -tile::infinity);
     }
-    if (is_good) return true;
+    return true;
+  }
+  WF_DEVICE bool give_up(i64 sample, double mass) const {
     if (p.logits && mass == double{tile::infinity}) return false;
     reject(sample);
     return true;
+  }
+  template <class Values>
+  WF_DEVICE void finish(i64 sample, const Values& weights, float threshold) const {
+    draw(group, weights, threshold, uniform_of(sample),
+         [&](i64 token) { write_sample(sample, token); });
   }
 };
 

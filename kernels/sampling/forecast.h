@@ -8,6 +8,33 @@
 
 WF_NAMESPACE_BEGIN(sampling)
 
+/// Elements from all over a row that the lanes of a block have together, the same in each block.
+template <class Group>
+struct Sample {
+  typename Group::Element elements[Group::sampled];
+  int number;  // of all lanes
+  float most;  // value
+
+  template <class Values>
+  WF_DEVICE Sample(Group& group, const Values& values) {
+    number = values.sample(elements);
+    Share mine;
+    WF_UNROLL
+    for (const auto& v : elements) {
+      WF_UNROLL
+      for (float a : v.e) mine.most = Group::larger(a, mine.most);
+    }
+    most = group.template reduce<tile::Reach::block>(mine, Join{}).most;
+  }
+  /// The same of the mapped values, for a map that keeps their order.
+  template <class Map>
+  WF_DEVICE void apply(Map map) {
+    WF_UNROLL
+    for (auto& v : elements) v = map(v);
+    most = map(most);
+  }
+};
+
 /// Of the entries in some bins: how many they are, and sums of their weights and squares, in units
 /// of the largest.
 struct Moments {
@@ -27,22 +54,20 @@ class Forecast {
   /// Standard deviations to each side: wrong for one row in ten thousand, or in eight.
   static constexpr float safe = 4, daring = 1.5f;
 
-  WF_DEVICE Forecast(Group& group, u32 (&counts)[bins], i64 size)
-      : group_(group), counts_(counts), size_(size) {}
-
-  /// Takes the sample: `elements` that all lanes have, the largest of their values `most`.
-  template <class Element, int n>
-  WF_DEVICE void take(const Element (&elements)[n], int sampled, float most) {
+  /// Of a row of `size` entries and a sample of it, `counts` being room in shared memory.
+  WF_DEVICE Forecast(Group& group, u32 (&counts)[bins], i64 size, const Sample<Group>& sample)
+      : group_(group), counts_(counts) {
+    const float most = sample.most;
     const u32 top = order_of(most), span = u32{bins - 1} << shift;
     from_ = top > span ? top - span : 0;
     unit_ = most;
-    share_ = static_cast<float>(sampled) * Group::width / static_cast<float>(size_);
+    share_ = static_cast<float>(sample.number) * Group::width / static_cast<float>(size);
     Group::template sync<tile::Reach::block>();  // what was there is not needed any more
     WF_UNROLL
     for (int i = 0; i < own; ++i) counts_[i * Group::lanes + Group::thread()] = 0;
     Group::template sync<tile::Reach::block>();
     WF_UNROLL
-    for (const Element& v : elements) {
+    for (const auto& v : sample.elements) {
       WF_UNROLL
       for (float a : v.e) {
         const u32 key = order_of(a) - from_;
@@ -116,7 +141,6 @@ class Forecast {
   Group& group_;
   u32 (&counts_)[bins];
   u32 own_[own];  // of this lane's bins
-  i64 size_;
   u32 from_ = 0;
   float unit_ = 1.f;
   float share_ = 1.f;  // of the row that was sampled

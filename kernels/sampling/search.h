@@ -113,28 +113,24 @@ class GroupSearch {
       : group_(group),
         memory_(memory),
         bins_(memory),
-        values_(values),
-        forecast_(group, memory.sample, values.pieces.size) {}
+        values_(values) {}
 
-  /// The pass over the row, with a sample of it: `elements`, `sampled` of all lanes together, the
-  /// largest value `most`. `total`: what the row weighs, if it is as it should be; 0: unknown. The
+  /// The pass over the row. `total`: what the row weighs, if it is as it should be; 0: unknown. The
   /// tally's total is the number of NaNs unless the search weighs.
-  template <class Element, int n>
-  WF_DEVICE const Tally& first_pass(const Filter& filter, const Element (&elements)[n], int sampled,
-                                    float most, double total) {
-    forecast_.take(elements, sampled, most);
+  WF_DEVICE const Tally& first_pass(const Filter& filter, const Sample<Group>& sample,
+                                    double total) {
     Window window{0.f, 0.f};  // no filter: all are above it
-    is_exact_ = false;
-    if (filter.top_k > 0 && filter.top_k < values_.pieces.size) {
-      window = forecast_.window(Amount::number, static_cast<double>(filter.top_k), 0);
+    if (filter.top_k > 0 && filter.top_k < size()) {
       is_exact_ = true;
       listed_for_ = Amount::number;
+      window = forecast(sample).window(listed_for_, static_cast<double>(filter.top_k), 0);
     } else if (filter.top_p < 1) {
-      if (!(total > 0)) total = forecast_.total();
-      window = forecast_.window(Amount::mass, filter.top_p * total, total);
       listed_for_ = Amount::mass;
+      Forecast<Group> forecast = this->forecast(sample);
+      if (!(total > 0)) total = forecast.total();
+      window = forecast.window(listed_for_, filter.top_p * total, total);
     } else if (filter.min_p > 0.f) {
-      window = {from_order(order_of(filter.min_p * most) - 1), tile::infinity};
+      window = {from_order(order_of(filter.min_p * sample.most) - 1), tile::infinity};
     }
     list(window);
     return tally_;
@@ -151,7 +147,8 @@ class GroupSearch {
       }
       is_exact_ = true;
       listed_for_ = what;
-      list(forecast_.window(what, amount, tally_.total, deviations));
+      const Sample<Group> sample(group_, values_);
+      list(forecast(sample).window(what, amount, tally_.total, deviations));
     }
     return find_in_row(what, least, most, amount);
   }
@@ -188,6 +185,10 @@ class GroupSearch {
   }
 
  private:
+  WF_DEVICE i64 size() const { return values_.pieces.size; }
+  WF_DEVICE Forecast<Group> forecast(const Sample<Group>& sample) {
+    return {group_, memory_.sample, size(), sample};
+  }
   /// Lists what is in the window, piece by piece, and measures the row.
   WF_DEVICE void list(const Window& window) {
     if (has_gathered_) Group::sync();  // what was gathered has been read
@@ -362,7 +363,6 @@ class GroupSearch {
   Memory& memory_;
   typename Group::Bins bins_;
   const Values& values_;
-  Forecast<Group> forecast_;
   Window window_;
   Tally tally_;
   int first_ = 0, count_ = 0;  // of the warp's list in all that is listed
