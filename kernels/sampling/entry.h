@@ -47,7 +47,7 @@ struct Entry {
       kind == Kind::filtered || kind == Kind::renorm || kind == Kind::mask;
   using Memory = typename Group::SearchMemory;
   /// That a multiprocessor has registers for.
-  static constexpr int resident_blocks = threads > 256 || Group::kept > 0 ? 2 : 3;
+  static constexpr int resident_blocks = threads > 256 || searches ? 2 : 3;
   static constexpr int shared_bytes = searches ? sizeof(Memory) : sizeof(typename Group::Memory);
   static constexpr float least_logit = -0x1.fffffep127f;
 
@@ -101,13 +101,11 @@ struct Entry {
     const float unit = exponent_unit(static_cast<float>(temperature));
     const auto weights = logits.with(ToWeight<Group>{true, seen.most, unit});
     Share mine;
-    weights.for_batches([&](const auto& batch) {
-      batch.for_values([&](float a) { mine.mass += double{a}; });
-    });
+    weights.for_batches(
+        [&](const auto& batch) { batch.for_values([&](float a) { mine.mass += double{a}; }); });
     const double total = group.reduce(mine, Join{}).mass;
-    const bool good = seen.mass == 0 && seen.most > -tile::infinity &&
-                      seen.most < tile::infinity && temperature > 0 &&
-                      temperature < double{tile::infinity};
+    const bool good = seen.mass == 0 && seen.most > -tile::infinity && seen.most < tile::infinity &&
+                      temperature > 0 && temperature < double{tile::infinity};
     const float factor = good ? static_cast<float>(1 / total) : tile::quiet_nan;
     write(row, weights, [=](float w) { return w * factor; });
   }
@@ -179,6 +177,7 @@ struct Entry {
     Group::meet();
     if (row < 0 || row >= p.rows || !read_filter(p, sample, filter)) return reject(sample);
     const auto values = values_of(row, p.logits ? -tile::infinity : 0.f);
+    if (Group::blocks > 1) values.prefetch();  // few rows: they wait for memory, not for each other
     // Logits are weighed in units of the largest of a sample or, where one is so far above it that
     // its weight is infinite, of the row.
     float reference = least_logit;

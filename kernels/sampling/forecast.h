@@ -1,6 +1,6 @@
-// Where a threshold will lie, from a sample of the row: a window that has it, as a rule, and few other
-// entries. Nothing depends on its being right: what the whole row
-// amounts to above the window and in it is measured.
+// Where a threshold will lie, from a sample of the row: a window that has it, as a rule, and few
+// other entries. Nothing depends on its being right: what the whole row amounts to above the window
+// and in it is measured.
 #pragma once
 
 #include "sampling/filter.h"

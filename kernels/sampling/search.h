@@ -110,10 +110,7 @@ class GroupSearch {
 
  public:
   WF_DEVICE GroupSearch(Group& group, Memory& memory, const Values& values)
-      : group_(group),
-        memory_(memory),
-        bins_(memory),
-        values_(values) {}
+      : group_(group), memory_(memory), bins_(memory), values_(values) {}
 
   /// The pass over the row. `total`: what the row weighs, if it is as it should be; 0: unknown. The
   /// tally's total is the number of NaNs unless the search weighs.
@@ -165,8 +162,9 @@ class GroupSearch {
   WF_DEVICE void tell_masses(float threshold) {
     if (has_told_) Group::sync();  // what was told has been read
     has_told_ = true;
-    const bool is_listed = is_complete_ && threshold <= window_.high &&
-                           (threshold > window_.low || (threshold == window_.low && tally_.ties == 0));
+    const bool is_listed =
+        is_complete_ && threshold <= window_.high &&
+        (threshold > window_.low || (threshold == window_.low && tally_.ties == 0));
     if (!is_listed) {
       sampling::tell_masses(group_, values_, threshold);
       return;
@@ -198,9 +196,8 @@ class GroupSearch {
     int count = 0;
     for (int piece = 0; piece < values_.pieces.count; ++piece) {
       double above = 0;
-      values_.for_batches(piece, [&](const auto& batch) {
-        count = append(batch, count, above, mine);
-      });
+      values_.for_batches(piece,
+                          [&](const auto& batch) { count = append(batch, count, above, mine); });
       mine.above += above;
       above = Group::sum_of_warp(above);
       if (Group::lane() == 0) {
@@ -263,8 +260,8 @@ class GroupSearch {
       const int begin = tally_.listed * Group::warp() / Group::warps;
       const int end = tally_.listed * (Group::warp() + 1) / Group::warps;
       const NoValues none;
-      Candidates<Group, NoValues> candidates(none, memory_.gathered + begin, end - begin, end - begin,
-                                             true);
+      Candidates<Group, NoValues> candidates(none, memory_.gathered + begin, end - begin,
+                                             end - begin, true);
       if (divide<Reach::block>(candidates, KeyRange::divided(from, to, Group::bins), what, reached,
                                amount, threshold)) {
         threshold = tile::max(threshold, least);
@@ -302,8 +299,8 @@ class GroupSearch {
       range.shift = quarter;
       range.from = range.to - (static_cast<u32>(Group::bins) << quarter) + 1;
     }
-    Candidates<Group, Values> candidates(values_, memory_.listed[Group::warp()], Group::list_size, 0,
-                                         false);
+    Candidates<Group, Values> candidates(values_, memory_.listed[Group::warp()], Group::list_size,
+                                         0, false);
     float threshold = least;
     divide<Reach::group>(candidates, range, what, reached, amount, threshold);
     return threshold;
@@ -346,9 +343,8 @@ class GroupSearch {
         group_.template count_before_warp<reach, int>([](int count) { return count; });
     if (Group::lane() < candidates.count()) {
       const float a = candidates[Group::lane()];
-      Group::template for_blocks<reach>([&](int block) {
-        Group::Blocks::store(&memory_.last[first + Group::lane()], block, a);
-      });
+      Group::template for_blocks<reach>(
+          [&](int block) { Group::Blocks::store(&memory_.last[first + Group::lane()], block, a); });
     }
     Group::template sync<reach>();
     const float own = Group::lane() < all ? memory_.last[Group::lane()] : -tile::infinity;

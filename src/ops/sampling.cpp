@@ -231,8 +231,7 @@ void launch(const ops::Place& place, const char* operation, sampling::Kind kind,
     core::fail_no_kernel(operation, place.gpu->id());
   }
   const generate::SamplingConfig config = tune::sampling_rows(
-      kind, p.size, count,
-      {target.has_clusters, gpu.shared_bytes_per_block, gpu.multiprocessors});
+      kind, p.size, count, {target.has_clusters, gpu.shared_bytes_per_block, gpu.multiprocessors});
   const unsigned blocks = ops::blocks_for(count * config.blocks, 1);
   generate::kernel_on(*place.gpu, config).launch(blocks, p, place.stream());
 }
@@ -256,8 +255,8 @@ void launch_samples(const ops::Place& place, const SamplingInput& input,
     return !parameter.rows.defined() && parameter.value == off;
   };
   const bool all = is_off(filters.top_k, 0) && is_off(filters.top_p, 1) && is_off(filters.min_p, 0);
-  launch(place, "sampling", all ? sampling::Kind::draw : sampling::Kind::filtered,
-         samples.shape[0], p);
+  launch(place, "sampling", all ? sampling::Kind::draw : sampling::Kind::filtered, samples.shape[0],
+         p);
 }
 
 }  // namespace

@@ -35,17 +35,16 @@ generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, s
   const bool is_read_once = kind == sampling::Kind::draw || kind == sampling::Kind::filtered;
   generate::SamplingConfig config{.kind = kind, .lanes = 256, .blocks = 8};
   if (is_read_once) {
-    // Blocks of their own, as soon as there are enough: they wait for no other.
-    const bool are_many = rows >= limits.multiprocessors;
-    if (limits.has_clusters && !are_many) return config;
-    config.blocks = 1;
-    constexpr int two_of_512 = 2 * (102 << 10);  // lanes; with what they list
+    // Few rows share all multiprocessors; each of many has one for itself, and waits for no other.
+    if (limits.has_clusters && 3 * rows < limits.multiprocessors) return config;
+    config.blocks = limits.has_clusters && rows < limits.multiprocessors ? 2 : 1;
+    constexpr int two_of_512 = 2 * (106 << 10);  // lanes; with what they list
     if (limits.shared_bytes >= two_of_512) config.lanes = 512;
     return config;
   }
   if (!limits.has_clusters) config.blocks = 1;
-  constexpr int search_bytes = 56 << 10;              // bins, lists and messages
-  const int step = element_width * config.lanes;      // columns of a block
+  constexpr int search_bytes = 56 << 10;          // bins, lists and messages
+  const int step = element_width * config.lanes;  // columns of a block
   for (int kept : {4, 8, 16}) {
     const int bytes = kept * step * static_cast<int>(sizeof(float)) + search_bytes;
     if (bytes > limits.shared_bytes || size > std::int64_t{kept} * step * config.blocks) continue;

@@ -90,7 +90,7 @@ TEST(Bundle, TheCommonListHasWhatDevicesAskFor) {
   }
   for (int kind = 0; kind <= static_cast<int>(sampling::Kind::mask); ++kind) {
     for (std::int64_t size : {1, 32768, 128256, 262144, 300000}) {
-      for (std::int64_t rows : {1, 200}) {
+      for (std::int64_t rows : {1, 64, 200}) {
         ask(tune::sampling_rows(static_cast<sampling::Kind>(kind), size, rows,
                                 {true, 227 << 10, 132}));
       }

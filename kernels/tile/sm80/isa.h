@@ -208,6 +208,9 @@ WF_DEVICE Floats<4> load_coherent_4(const float* p) {
   return r;
 }
 
+/// Into the L2.
+WF_DEVICE void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
 /// Sixteen bytes from global to shared memory, asynchronously; zeros unless `valid`.
 WF_DEVICE void copy_async_16(u32 to, const void* from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),

@@ -28,6 +28,15 @@ struct OneBlock {
 /// Whom a message reaches.
 enum class Reach : unsigned char { block, group };
 
+/// What the warps of a block keep of a row, in halves of elements: lanes that load them together
+/// meet no bank twice.
+template <int steps, int warps>
+struct KeptValues {
+  isa::Words values[warps][steps][2][NvidiaWarp::warp_lanes];
+};
+template <int warps>
+struct KeptValues<0, warps> {};
+
 template <class Group>
 class NvidiaBins;
 
@@ -40,30 +49,29 @@ class NvidiaRowGroup : public NvidiaWarp {
   static constexpr int kept = kept_;  // steps whose values stay in shared memory; 0: read again
   static constexpr int warps = lanes / warp_lanes;  // of a block
   static constexpr int width = 8;
+  static constexpr int batch = lanes > 256 ? 2 : 4;  // elements that a lane has registers for
   using Element = Floats<width>;
   static constexpr int bins = 8;
-  static constexpr int list_size = blocks == 1 ? 512 : 256;  // of a warp's values
+  static constexpr int list_size = blocks <= 2 ? 512 : 256;      // of a warp's values
   static constexpr int gathered_size = kept == 0 ? 8192 : 5120;  // of the group's
   static constexpr int sample_bins = 1024;
   static constexpr int sampled = 8192 / (lanes * width);  // elements of a lane
   using Bins = NvidiaBins<NvidiaRowGroup>;
-  static constexpr int most_pieces =
-      kept > 0 ? kept / RowPieces<NvidiaRowGroup>::batch : RowPieces<NvidiaRowGroup>::most;
+  static constexpr int most_pieces = kept > 0 ? kept / batch : RowPieces<NvidiaRowGroup>::most;
 
  private:
   static constexpr int message_bytes = 48;
-  static_assert(warps >= blocks && warps <= warp_lanes && kept % RowPieces<NvidiaRowGroup>::batch == 0);
+  static_assert(warps >= blocks && warps <= warp_lanes && kept % batch == 0);
 
  public:
-  /// Messages alternate between two places: a lane that still reads one does not meet the next.
-  struct Memory {
+  /// They alternate between two places: a lane that still reads one does not meet the next.
+  struct Messages {
     alignas(16) u8 warp[2][warps][message_bytes];
     alignas(16) u8 block[2][blocks][message_bytes];
     /// Of all pieces, in the order of the row.
     double masses[most_pieces * blocks * warps];
-    /// Halves of elements: lanes that load them together meet no bank twice.
-    isa::Words values[warps][kept > 0 ? kept : 1][2][warp_lanes];
   };
+  struct Memory : Messages, KeptValues<kept, warps> {};
   struct SearchMemory : Memory {
     double sums[2][blocks][bins];
     double columns[warps][bins][warp_lanes];  // a lane adds to its own: no two meet
@@ -111,11 +119,6 @@ class NvidiaRowGroup : public NvidiaWarp {
 
   // ---- the row
 
-  /// Whether the lanes can keep a row of `size` values.
-  static constexpr bool fits(i64 size) {
-    constexpr i64 step = i64{blocks} * warps * RowPieces<NvidiaRowGroup>::step;
-    return kept == 0 || size <= kept * step;
-  }
   template <class Map>
   WF_DEVICE RowValues<NvidiaRowGroup, Map> values(const RowSource& source, Map map) const {
     return {source, map, memory_};

@@ -20,7 +20,7 @@ struct RowSource {
 template <class Group>
 struct RowPieces {
   static constexpr int width = 8;
-  static constexpr int batch = 2;                         // steps that are read at a time
+  static constexpr int batch = Group::batch;              // steps that are read at a time
   static constexpr int step = Group::warp_lanes * width;  // columns
   static constexpr int most = 16;                         // pieces of a warp
 
@@ -67,8 +67,7 @@ struct RowBatch {
   /// Bit i of the result: the value that for_values takes as its i-th is between the two.
   WF_DEVICE u32 marks_between(float low, float high) const {
     u32 marks = 0;
-    for_numbered(
-        [&]<int i>(float a) { isa::mark_between<(1u << i)>(marks, a, low, high); });
+    for_numbered([&]<int i>(float a) { isa::mark_between<(1u << i)>(marks, a, low, high); });
     return marks;
   }
   /// The marked ones to shared memory.
@@ -102,6 +101,19 @@ class RowValues {
   template <class Next>
   WF_DEVICE RowValues<Group, Next> with(Next map) const {
     return {source_, map, memory_};
+  }
+  /// Has this lane's values brought nearer, ahead of their use.
+  WF_DEVICE void prefetch() const {
+    constexpr int line = 128;
+    for (int piece = 0; piece < pieces.count; ++piece) {
+      const i64 end =
+          min(pieces.begin(piece) - Group::lane() * Batch::width + pieces.columns(), source_.size) *
+          size_of(source_.dtype);
+      i64 at = (pieces.begin(piece) - Group::lane() * Batch::width) * size_of(source_.dtype);
+      for (at += Group::lane() * line; at < end; at += Group::warp_lanes * line) {
+        isa::prefetch(static_cast<const u8*>(source_.data) + at);
+      }
+    }
   }
   /// Before the first use: reads what the group keeps.
   WF_DEVICE void fetch() const {
@@ -214,9 +226,8 @@ class RowValues {
   /// The element at `column`, of which `left` values are there.
   WF_DEVICE Element read(i64 column, i32 left) const {
     Element v;
-    with_source([&]<DType dtype, bool is_aligned>() {
-      v = read_as<dtype, is_aligned>(column, left);
-    });
+    with_source(
+        [&]<DType dtype, bool is_aligned>() { v = read_as<dtype, is_aligned>(column, left); });
     return map_(v);
   }
   /// Calls f(i, batch) for every batch of a piece, without the map.
