@@ -68,6 +68,12 @@ struct Entry {
         static_cast<const char*>(p.in.data) + row * p.in.stride * size_of(p.in.dtype);
     return group.values({data, p.in.dtype, p.size, behind}, AsItIs{});
   }
+  /// (Many rows are brought by each other's loads.)
+  template <class Values>
+  WF_DEVICE static void prefetch(const Values& values) {
+    static_assert(Group::kept == 0);
+    if constexpr (Group::blocks > 1) values.prefetch();
+  }
   WF_DEVICE void* out_row(i64 row) const {
     return static_cast<char*>(p.out.data) + row * p.out.stride * size_of(p.out.dtype);
   }
@@ -112,7 +118,7 @@ struct Entry {
 
   WF_DEVICE void renormalize(i64 row) {
     const auto weights = values_of(row, 0.f);
-    weights.fetch();
+    prefetch(weights);
     Group::meet();
     Filter filter;
     const bool is_known = read_filter(p, row, filter);
@@ -131,7 +137,7 @@ struct Entry {
 
   WF_DEVICE void mask(i64 row) {
     const auto logits = values_of(row, -tile::infinity);
-    logits.fetch();
+    prefetch(logits);
     Group::meet();
     Filter filter;
     const bool is_known = read_filter(p, row, filter);
@@ -177,7 +183,7 @@ struct Entry {
     Group::meet();
     if (row < 0 || row >= p.rows || !read_filter(p, sample, filter)) return reject(sample);
     const auto values = values_of(row, p.logits ? -tile::infinity : 0.f);
-    if (Group::blocks > 1) values.prefetch();  // few rows: they wait for memory, not for each other
+    prefetch(values);
     // Logits are weighed in units of the largest of a sample or, where one is so far above it that
     // its weight is infinite, of the row.
     float reference = least_logit;

@@ -32,9 +32,8 @@ generate::RowTeams index_rows() { return {.lanes = 1, .teams = 256}; }
 
 generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, std::int64_t rows,
                                        const GroupLimits& limits) {
-  const bool is_read_once = kind == sampling::Kind::draw || kind == sampling::Kind::filtered;
   generate::SamplingConfig config{.kind = kind, .lanes = 256, .blocks = 8};
-  if (is_read_once) {
+  if (kind != sampling::Kind::softmax) {  // the others read it once, or once more to write it
     // Few rows share all multiprocessors; each of many has one for itself, and waits for no other.
     if (limits.has_clusters && 3 * rows < limits.multiprocessors) return config;
     config.blocks = limits.has_clusters && rows < limits.multiprocessors ? 2 : 1;
@@ -43,10 +42,10 @@ generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, s
     return config;
   }
   if (!limits.has_clusters) config.blocks = 1;
-  constexpr int search_bytes = 56 << 10;          // bins, lists and messages
+  constexpr int message_bytes = 8 << 10;
   const int step = element_width * config.lanes;  // columns of a block
   for (int kept : {4, 8, 16}) {
-    const int bytes = kept * step * static_cast<int>(sizeof(float)) + search_bytes;
+    const int bytes = kept * step * static_cast<int>(sizeof(float)) + message_bytes;
     if (bytes > limits.shared_bytes || size > std::int64_t{kept} * step * config.blocks) continue;
     config.kept = kept;
     break;

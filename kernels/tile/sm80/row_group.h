@@ -52,8 +52,8 @@ class NvidiaRowGroup : public NvidiaWarp {
   static constexpr int batch = lanes > 256 ? 2 : 4;  // elements that a lane has registers for
   using Element = Floats<width>;
   static constexpr int bins = 8;
-  static constexpr int list_size = blocks <= 2 ? 512 : 256;      // of a warp's values
-  static constexpr int gathered_size = kept == 0 ? 8192 : 5120;  // of the group's
+  static constexpr int list_size = blocks <= 2 ? 512 : 256;  // of a warp's values
+  static constexpr int gathered_size = 8192;                 // of the group's
   static constexpr int sample_bins = 1024;
   static constexpr int sampled = 8192 / (lanes * width);  // elements of a lane
   using Bins = NvidiaBins<NvidiaRowGroup>;
