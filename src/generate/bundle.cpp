@@ -69,6 +69,8 @@ namespace {
 /// come.
 int known_local_bytes(const KernelSpec& spec) {
   if (std::holds_alternative<RopeConfig>(spec.config)) return 8;
+  // What a search knows of its row, while all lanes read it.
+  if (std::holds_alternative<SamplingConfig>(spec.config)) return 160;
   const auto* attention = std::get_if<attention::Config>(&spec.config);
   if (attention == nullptr || attention->few_rows) return 0;
   const bool wide = attention->head_dim_qk == 256;
