@@ -48,6 +48,18 @@ Device common_device(std::string_view operation, std::initializer_list<Argument>
   return first != nullptr ? first->view.device : Device{};
 }
 
+TensorRule check(std::string_view operation, std::string_view argument, const TensorView& view) {
+  if (view.rank < 0 || view.rank > max_rank) {
+    fail_argument(operation, argument, join("of rank ", view.rank), join("rank 0 to ", max_rank));
+  }
+  if (view.data == nullptr && view.defined() && view.size() != 0) {
+    fail_argument(operation, argument,
+                  join("without data, though it has ", view.size(), " elements"),
+                  "a tensor with data");
+  }
+  return {operation, argument, view};
+}
+
 const TensorRule& TensorRule::defined() const {
   if (!view.defined()) fail_argument(operation, argument, "absent", "a tensor");
   return *this;
