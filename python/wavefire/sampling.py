@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import message, number, shown, whole
+from ._errors import message, number, require_takable, shown, whole
 from ._library import function
 from ._tensors import empty, empty_like, is_tensor, is_torch, require_tensor, returned
 
@@ -124,6 +124,7 @@ def _parameter(operation: str, name: str, x: Any, rows: int) -> tuple[float, Any
             accepted = "a number or a tensor of one for each row"
             raise TypeError(message(operation, name, "None", accepted))
         return number(operation, name, x), None
+    require_takable(operation, name, x)
     if x.ndim != 1:
         raise ValueError(
             f"{operation}: Expected a 1D tensor of shape (batch_size,) or scalar for {name}, "
@@ -142,8 +143,10 @@ def _parameter(operation: str, name: str, x: Any, rows: int) -> tuple[float, Any
 def _count(operation: str, x: Any, rows: int) -> tuple[float, Any]:
     """`top_k`: the library's 0, no such filter, is not the caller's to give."""
     value, tensor = _parameter(operation, "top_k", x, rows)
-    if tensor is None and value < 1:
+    if tensor is None and not value >= 1:
         raise ValueError(message(operation, "top_k", shown(x), "1 or more"))
+    if tensor is None and value % 1 != 0:
+        raise ValueError(message(operation, "top_k", shown(x), "a whole number of 1 or more"))
     return value, tensor
 
 
