@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -107,3 +109,41 @@ def test_graph_mode_takes_tables_of_any_kind(make: object, convert: object) -> N
 def test_graph_mode_takes_buffers_of_integers() -> None:
     with pytest.raises(ValueError, match="'paged_kv_indptr_buffer' is float32; accepted: int32"):
         graph_wrapper(torch.zeros)
+
+
+PROBS = torch.full((2, 8), 0.125)
+TORCH, NUMPY = torch.Generator(), np.random.default_rng(1)
+
+
+@pytest.mark.parametrize(
+    ("probs", "generator", "state"),
+    [
+        (PROBS, None, lambda: torch.get_rng_state().tolist()),
+        (PROBS, TORCH, lambda: TORCH.get_state().tolist()),
+        (PROBS, NUMPY, lambda: NUMPY.bit_generator.state),
+        (PROBS.numpy(), None, lambda: [list(np.atleast_1d(x)) for x in np.random.get_state()]),
+    ],
+    ids=["torch", "torch-generator", "numpy-generator", "numpy"],
+)
+@pytest.mark.parametrize(
+    "wrong", [{"top_p": 1.5}, {"probs": -1}, {"indices": ints(0, 9)}, {"top_p": torch.zeros(2)}]
+)
+def test_a_refused_draw_leaves_the_generator(
+    probs: torch.Tensor, generator: object, state: Callable[[], object], wrong: dict[str, object]
+) -> None:
+    arguments = {"probs": probs, "top_p": 0.5, "generator": generator}
+    if "probs" in wrong:
+        wrong = {"probs": probs * wrong["probs"]}
+    before = state()
+    with pytest.raises(ValueError, match=r"'\w+' is .*; accepted: "):
+        wavefire.top_p_sampling_from_probs(**arguments | wrong)
+    assert state() == before
+    wavefire.top_p_sampling_from_probs(**arguments)
+    assert state() != before
+
+
+def test_configure_changes_all_or_nothing() -> None:
+    level = wavefire.cpu_level()
+    with pytest.raises(ValueError, match="'num_threads' is 'x'; accepted: a whole number"):
+        wavefire.configure(cpu_level="scalar", num_threads="x")
+    assert wavefire.cpu_level() == level
