@@ -161,10 +161,9 @@ void set_value(Config& settings, const std::string& name, const std::string& val
   } else if (name == "virtual_library") {
     settings.virtual_library = value;
   } else {
-    throw Error(ErrorKind::invalid_argument,
-                "configure: '" + name +
-                    "' is no setting; accepted: cpu_level, parallel, "
-                    "log_level, num_threads, virtual_library");
+    throw Error(ErrorKind::invalid_argument, "configure: '" + name +
+                                                 "' is no setting; accepted: cpu_level, parallel, "
+                                                 "log_level, num_threads, virtual_library");
   }
 }
 
