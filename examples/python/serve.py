@@ -101,12 +101,23 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
         p.error(f"--model: no file '{args.model}'")
     if args.top_k < 0:
         p.error(f"--top-k: {args.top_k}; accepted: 0 (all) or more")
+    if args.arrival_interval < 0:
+        p.error(f"--arrival-interval: {args.arrival_interval}; accepted: 0 (all at once) or more")
+    if args.json is not None and not is_writable(args.json):
+        p.error(f"--json: '{args.json}' cannot be written; accepted: a file in a writable folder")
     try:
         args.tensors = choose_device(args.device)
     except (ValueError, RuntimeError) as error:
         p.error(f"--device: {error}")
     args.dtype = args.dtype or ("float32" if args.device == "cpu" else "bfloat16")
     return args
+
+
+def is_writable(path: Path) -> bool:
+    """Whether a file can be written there, before the minutes of work that it is to tell of."""
+    if path.exists():
+        return path.is_file() and os.access(path, os.W_OK)
+    return path.parent.is_dir() and os.access(path.parent, os.W_OK)
 
 
 def choose_device(name: str) -> str:
@@ -187,7 +198,10 @@ def print_summary(summary: dict[str, float], pages: int) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     args = parse(argv)
-    config, weights, tokenizer = load(args.model, getattr(torch, args.dtype), args.quiet)
+    try:
+        config, weights, tokenizer = load(args.model, getattr(torch, args.dtype), args.quiet)
+    except Exception as error:  # of a broken file GGUF's reader raises what comes
+        sys.exit(f"serve.py: error: --model {args.model}: {type(error).__name__}: {error}")
     prompts = args.prompt or PROMPTS
     count = args.requests or len(prompts)
     requests = [

@@ -53,9 +53,21 @@ def export(array: np.ndarray) -> Any:
     return _from_dlpack(capsule)
 
 
+def is_without_data(x: Any) -> bool:
+    """True for a PyTorch tensor with elements whose storage was resized to nothing, is fake, or
+    belongs to a transformation.
+    """
+    try:
+        return bool(x.numel() > 0 and x.untyped_storage().data_ptr() == 0)
+    except RuntimeError:  # PyTorch refuses to show it
+        return True
+
+
 def export_torch(x: Any) -> Any:
     if x.is_neg():  # DLPack does not tell: the values would be read with the wrong sign
         raise ValueError("tensor: a lazily negated view")
+    if not x.is_sparse and x.storage_offset() > 0 and is_without_data(x):
+        raise ValueError("tensor: without data")  # the offset from null is no null pointer
     return x
 
 

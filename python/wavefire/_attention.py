@@ -15,6 +15,7 @@ from ._tensors import (
     dtype_name,
     empty,
     is_tensor,
+    is_torch,
     require_array,
     require_shape,
     require_tensor,
@@ -94,6 +95,26 @@ def split_paged_cache(operation: str, paged_kv_cache: Any, hnd: bool) -> tuple[A
     return cache[:, 0], cache[:, 1]
 
 
+def require_state(operation: str, state: Any, like: Any) -> tuple[Any, Any]:
+    """A `partial_state` that can be joined with `like`, with rows that are contiguous."""
+    if not isinstance(state, (tuple, list)) or len(state) != 2:
+        raise ValueError(message(operation, "partial_state", shown(state), "a pair (out, lse)"))
+    for name, x, rank in zip(("partial_state[0]", "partial_state[1]"), state, (3, 2), strict=True):
+        require_tensor(operation, name, x, rank)
+        dtype = dtype_name(x.dtype, operation, name)
+        accepted = (dtype_name(like.dtype),) if rank == 3 else _LSE_DTYPES
+        if tuple(x.shape) != tuple(like.shape[:rank]) or dtype not in accepted:
+            wanted = f"{' or '.join(accepted)}{list(like.shape[:rank])}"
+            raise ValueError(message(operation, name, f"{dtype}{list(x.shape)}", wanted))
+        if is_torch(x) and is_torch(like) and x.device != like.device:
+            raise ValueError(message(operation, name, f"on {x.device}", f"on {like.device}"))
+    v, s = state
+    return v.contiguous() if is_torch(v) else v, s
+
+
+_LSE_DTYPES = ("float32", "float64", "float16", "bfloat16")  # joined as float32
+
+
 def _insert_axis(x: Any, axis: int) -> Any:
     return x[(slice(None),) * axis + (None,)]
 
@@ -143,11 +164,14 @@ class Batch(Handle):
         graph_pages: int = 0,
     ) -> None:
         """`graph_pages`: room for page indices, where runs may be captured in CUDA graphs; 0:
-        they are not."""
+        they are not. What is refused leaves the plan before in force.
+        """
         kv_dtype = q_dtype if kv_dtype is None else kv_dtype
         o_dtype = q_dtype if o_dtype is None else o_dtype
-        head_dim_vo = head_dim_qk if head_dim_vo is None else head_dim_vo
-        self.planned = False
+        if head_dim_vo is None:
+            head_dim_vo = head_dim_qk
+        elif head_dim_vo == 0:  # which the library takes for head_dim_qk
+            raise ValueError(message(operation, "head_dim_vo", "0", "1 or more"))
         dtypes = {
             name: dtype_name(dtype, operation, name)
             for name, dtype in (
@@ -231,6 +255,8 @@ class Batch(Handle):
         q_value, q_heads = scale(operation, "q_scale", q_scale)
         k_value, k_heads = scale(operation, "k_scale", k_scale)
         v_value, v_heads = scale(operation, "v_scale", v_scale)
+        if partial_state is not None:
+            partial_state = require_state(operation, partial_state, o)
         _run(
             operation, self._handle, q, k, v, o, s, q_value, k_value, v_value,
             q_heads, k_heads, v_heads, sinks, None,

@@ -11,6 +11,7 @@ import re
 import sys
 from typing import Any
 
+from ._arrays import is_without_data
 from ._graphs import in_graphs
 
 _MISMATCH = re.compile(r"Mismatched type on argument #(\d+) .*Expected `([^`]+)`", re.DOTALL)
@@ -28,6 +29,8 @@ _KINDS = (NotImplementedError, ValueError, MemoryError, RuntimeError)
 
 def shown(x: Any) -> str:
     """A value in a message: short, and with its type where the text alone would not tell it."""
+    if isinstance(x, int) and x.bit_length() > 128:  # of thousands of digits repr() fails
+        return f"an integer of {x.bit_length()} bits"
     text = repr(x)
     if len(text) > 60 or "\n" in text:
         text = f"a {type(x).__name__}"
@@ -49,6 +52,8 @@ def explained(
     if mismatch:
         i = int(mismatch[1])
         accepted = _ACCEPTED.get(mismatch[2], mismatch[2])
+        if accepted == "a whole number" and isinstance(arguments[i], int):
+            return ValueError(message(operation, names[i], shown(arguments[i]), "a 32-bit integer"))
         return TypeError(message(operation, names[i], shown(arguments[i]), accepted))
     kind = next((k for k in _KINDS if isinstance(error, k)), None)
     if kind is None or "\n" in text or text.startswith("tensor:"):
@@ -85,6 +90,8 @@ def untakable(x: Any) -> str | None:
         return str(x.layout)
     if x.is_neg():
         return "a view that is negated when it is read (resolve_neg() gives a plain tensor)"
+    if is_without_data(x):
+        return f"without data, though it has {x.numel()} elements"
     return None
 
 
@@ -100,9 +107,11 @@ def number(operation: str, argument: str, x: Any, default: float | None = None) 
     if x is None:
         return default
     try:
-        return float(x)
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(message(operation, argument, shown(x), "a number")) from None
+        if not isinstance(x, (str, bytes, bytearray)):
+            return float(x)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        pass
+    raise TypeError(message(operation, argument, shown(x), "a number"))
 
 
 def whole(operation: str, argument: str, x: Any, least: int, most: int = 2**63 - 1) -> int:
@@ -112,6 +121,7 @@ def whole(operation: str, argument: str, x: Any, least: int, most: int = 2**63 -
     except TypeError:
         raise TypeError(message(operation, argument, shown(x), "a whole number")) from None
     if not least <= value <= most:
-        accepted = f"{least} or more" if value < least else f"{most} or less"
-        raise ValueError(message(operation, argument, str(value), accepted))
+        largest = "a 32-bit integer" if most == 2**31 - 1 else f"{most} or less"
+        accepted = f"{least} or more" if value < least else largest
+        raise ValueError(message(operation, argument, shown(value), accepted))
     return value

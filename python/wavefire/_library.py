@@ -96,7 +96,7 @@ class Handle:
 
 _library_version = function("library_version")
 _cpu_level = function("cpu_level")
-_set_config_value = function("set_config_value", "name", "value")
+_set_config_values = function("set_config_values", "names", "values")
 
 
 def version() -> str:
@@ -114,7 +114,7 @@ def configure(**settings: object) -> None:
     ``virtual_library``.
 
     The same as the environment variables ``WAVEFIRE_CPU_LEVEL`` and so on, which are read once, at
-    the first operation. Raises ``ValueError`` for an unknown setting or value.
+    the first operation. Raises ``ValueError`` for an unknown setting or value, and changes nothing
+    then.
     """
-    for name, value in settings.items():
-        _set_config_value("configure", name, str(value))
+    _set_config_values("configure", list(settings), [str(x) for x in settings.values()])

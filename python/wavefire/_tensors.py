@@ -112,6 +112,20 @@ def returned(like: Any, x: Any) -> Any:
     return sys.modules["jax"].numpy.asarray(x) if is_jax(like) else x
 
 
+def own_copy(x: Any) -> Any:
+    """A copy of a tensor or of a list of numbers; anything else as it is."""
+    if is_torch(x):
+        return x.clone()
+    return np.array(x) if isinstance(x, (np.ndarray, list)) else x
+
+
+def assignable(to: Any, x: Any) -> Any:
+    """The values of `x` as what may be assigned to elements of `to`."""
+    if is_torch(to):
+        return x if is_torch(x) else sys.modules["torch"].from_numpy(np.array(x))
+    return np.asarray(x.cpu() if is_torch(x) else x)
+
+
 def require_writable(operation: str, **arguments: Any) -> None:
     """``ValueError`` for an immutable tensor among those that are written in place."""
     for name, x in arguments.items():

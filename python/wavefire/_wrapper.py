@@ -10,9 +10,9 @@ import sys
 from typing import Any
 
 from ._attention import Batch, kv_layout_is_hnd
-from ._errors import whole
+from ._errors import message, whole
 from ._hints import require_backend, require_neutral
-from ._tensors import dtype_name, require_tensor
+from ._tensors import assignable, dtype_name, own_copy, require_tensor, require_writable
 
 
 def canonical_dtype(dtype: object) -> Any:
@@ -55,11 +55,18 @@ class AttentionWrapper:
             if use_cuda_graph and buffer is None:
                 raise ValueError(f"{argument} should be a torch.Tensor in cudagraph mode")
             if use_cuda_graph:
-                require_tensor(self._operation, argument, buffer, 1)
+                self._require_table_buffer(argument, buffer)
             setattr(self, f"_{name}", buffer)
         self._batch = Batch()
         self._parameters: dict[str, Any] = {}
         self._plan_arguments: dict[str, Any] = {}
+
+    def _require_table_buffer(self, argument: str, buffer: Any) -> None:
+        require_tensor(self._operation, argument, buffer, 1)
+        require_writable(self._operation, **{argument: buffer})
+        dtype = dtype_name(buffer.dtype, self._operation, argument)
+        if dtype not in ("int32", "int64"):
+            raise ValueError(message(self._operation, argument, dtype, "int32 or int64"))
 
     @property
     def is_cuda_graph_enabled(self) -> bool:
@@ -116,7 +123,8 @@ class AttentionWrapper:
         """Keeps the tables of a plan; in graph mode in the caller's buffers."""
         for name, table in tables.items():
             if self._use_cuda_graph:
-                getattr(self, f"_{name}")[: len(table)] = table
+                buffer = getattr(self, f"_{name}")
+                buffer[: len(table)] = assignable(buffer, table)
             else:
                 setattr(self, f"_{name}", table)
 
@@ -127,7 +135,8 @@ class AttentionWrapper:
         """What ``forward`` may plan again with, and what clients read."""
         cap = parameters["logits_soft_cap"]
         parameters = {**parameters, "logits_soft_cap": 0.0 if cap is None else float(cap)}
-        self._plan_arguments, self._parameters = arguments, parameters
+        self._plan_arguments = {name: own_copy(x) for name, x in arguments.items()}
+        self._parameters = parameters
         for name, value in parameters.items():
             if not name.endswith("_data_type"):
                 setattr(self, f"_{name}", value)

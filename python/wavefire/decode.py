@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from ._attention import single, split_paged_cache
-from ._errors import whole
+from ._errors import message, whole
 from ._hints import require_neutral
 from ._tensors import host_int32, require_tensor
 from ._wrapper import AttentionWrapper, split_tokens
+
+_MOST = 2**31 - 1  # of the library's numbers
 
 
 def single_decode_with_kv_cache(
@@ -142,9 +144,9 @@ class BatchDecodeWithPagedKVCacheWrapper(AttentionWrapper):
             kv_data_type = q_data_type if data_type is None else data_type
         tables = {"indptr": indptr, "indices": indices, "last_page_len": last_page_len}
         on_host = {name: host_int32(self._operation, name, x) for name, x in tables.items()}
-        q_len_per_req = whole(self._operation, "q_len_per_req", q_len_per_req, 1)
-        page_size = whole(self._operation, "page_size", page_size, 1)
-        head_dim = whole(self._operation, "head_dim", head_dim, 1)
+        q_len_per_req = whole(self._operation, "q_len_per_req", q_len_per_req, 1, _MOST)
+        page_size = whole(self._operation, "page_size", page_size, 1, _MOST)
+        head_dim = whole(self._operation, "head_dim", head_dim, 1, _MOST)
         batch_size = len(on_host["last_page_len"])
         stored = {f"paged_kv_{name}_buf": x for name, x in tables.items()}
         self._check_tables(batch_size, stored)
@@ -153,6 +155,11 @@ class BatchDecodeWithPagedKVCacheWrapper(AttentionWrapper):
             "logits_soft_cap": logits_soft_cap, "sm_scale": sm_scale, "rope_scale": rope_scale,
             "rope_theta": rope_theta,
         }  # fmt: skip
+        if batch_size * q_len_per_req > _MOST:
+            accepted = "fewer than 2**31 query rows in the batch"
+            raise ValueError(
+                message(self._operation, "q_len_per_req", str(q_len_per_req), accepted)
+            )
         rows = np.arange(batch_size + 1, dtype=np.int32) * np.int32(q_len_per_req)
         self._batch.plan(
             self._operation, qo_indptr=rows, kv_indptr=on_host["indptr"],

@@ -226,7 +226,7 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         ``packed_custom_mask``: uint8, little-endian bits, every request padded to a byte. Either
         replaces ``causal``. ``fixed_split_size`` is in pages.
         """
-        page_size = whole(self._operation, "page_size", page_size, 1)
+        page_size = whole(self._operation, "page_size", page_size, 1, 2**31 - 1)
         qo = host_int32(self._operation, "qo_indptr", qo_indptr)
         indptr = host_int32(self._operation, "paged_kv_indptr", paged_kv_indptr)
         indices = host_int32(self._operation, "paged_kv_indices", paged_kv_indices)
@@ -242,7 +242,9 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
             value = f"of {len(last)} entries (paged_kv_indptr of {len(indptr)})"
             accepted = f"{len(qo) - 1}, one for each request of qo_indptr"
             raise ValueError(message(self._operation, "paged_kv_last_page_len", value, accepted))
-        kv_lens = np.where(pages > 0, (pages - 1) * page_size + np.asarray(last), 0)
+        kv_lens = np.where(
+            pages > 0, (pages.astype(np.int64) - 1) * page_size + np.asarray(last), 0
+        )
         masks: dict[str, Any] = {}
         if custom_mask is not None or packed_custom_mask is not None:
             masks = self._mask(custom_mask, packed_custom_mask, qo, kv_lens)
@@ -305,9 +307,6 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
             skip_softmax_threshold_scale_factor=skip_softmax_threshold_scale_factor,
         )  # fmt: skip
         k, v = split_paged_cache(self._operation, paged_kv_cache, self._hnd)
-        if partial_state is not None and len(partial_state) != 2:
-            value, accepted = f"of {len(partial_state)}", "a pair (out, lse)"
-            raise ValueError(message(self._operation, "partial_state", value, accepted))
         return self._batch.run(
             self._operation, q, k, v, q_scale=q_scale, k_scale=k_scale, v_scale=v_scale, out=out,
             lse=lse, return_lse=return_lse, sinks=sinks, window_left=window_left,

@@ -9,12 +9,15 @@ tokens do not depend on where it stands.
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ._errors import message, number, shown, whole
+from ._errors import message, number, require_takable, shown, whole
+from ._graphs import in_graphs
 from ._library import function
 from ._tensors import empty, empty_like, is_tensor, is_torch, require_tensor, returned
 
@@ -112,6 +115,25 @@ def _random_numbers(
     return int(drawn), None, 0, None
 
 
+@in_graphs(lambda *_: None)
+def _way_back(like: Any, generator: Any, seed: Any) -> Callable[[], None] | None:
+    """What puts the generator of a call back to where it is now; None if it is not on the host."""
+    torch = sys.modules.get("torch")
+    if seed is not None:
+        return None
+    if generator is None and not is_torch(like):
+        return functools.partial(np.random.set_state, np.random.get_state())
+    if hasattr(generator, "integers"):
+        bits = generator.bit_generator
+        return functools.partial(setattr, bits, "state", bits.state)
+    if torch is None or (generator is None and not like.is_cpu):
+        return None
+    chosen = torch.default_generator if generator is None else generator
+    if not isinstance(chosen, torch.Generator) or chosen.device.type != "cpu":
+        return None
+    return functools.partial(chosen.set_state, chosen.get_state())
+
+
 def _check_nan(operation: str, x: Any, logits: bool) -> None:
     if bool((x != x).any()):
         raise ValueError(f"{operation}: Input {'logits' if logits else 'probs'} contains NaN.")
@@ -124,6 +146,7 @@ def _parameter(operation: str, name: str, x: Any, rows: int) -> tuple[float, Any
             accepted = "a number or a tensor of one for each row"
             raise TypeError(message(operation, name, "None", accepted))
         return number(operation, name, x), None
+    require_takable(operation, name, x)
     if x.ndim != 1:
         raise ValueError(
             f"{operation}: Expected a 1D tensor of shape (batch_size,) or scalar for {name}, "
@@ -142,8 +165,10 @@ def _parameter(operation: str, name: str, x: Any, rows: int) -> tuple[float, Any
 def _count(operation: str, x: Any, rows: int) -> tuple[float, Any]:
     """`top_k`: the library's 0, no such filter, is not the caller's to give."""
     value, tensor = _parameter(operation, "top_k", x, rows)
-    if tensor is None and value < 1:
+    if tensor is None and not value >= 1:
         raise ValueError(message(operation, "top_k", shown(x), "1 or more"))
+    if tensor is None and value % 1 != 0:
+        raise ValueError(message(operation, "top_k", shown(x), "a whole number of 1 or more"))
     return value, tensor
 
 
@@ -163,11 +188,17 @@ def _draw(
     m, ms = _parameter(operation, "min_p", min_p, rows)
     samples = empty(weights, (rows,), "int32" if indices is None else indices.dtype)
     valid = empty(weights, (rows,), "bool") if return_valid else None
+    go_back = _way_back(weights, generator, seed)
     random = _random_numbers(operation, weights, rows, generator, seed, offset)
-    _sample(
-        operation, weights, logits, indices, k, ks, p, ps, m, ms, top_k_first, *random, samples,
-        valid,
-    )  # fmt: skip
+    try:
+        _sample(
+            operation, weights, logits, indices, k, ks, p, ps, m, ms, top_k_first, *random, samples,
+            valid,
+        )  # fmt: skip
+    except Exception:
+        if go_back is not None:  # a refused call draws nothing
+            go_back()
+        raise
     samples = returned(weights, samples)
     return (samples, returned(weights, valid)) if return_valid else samples
 

@@ -52,6 +52,18 @@ void fail_no_kernel(std::string_view operation, const std::string& device) {
   fail_unsupported(operation, join("no kernel for ", device, "; use_device(\"cpu\") has one"));
 }
 
+TensorRule check(std::string_view operation, std::string_view argument, const TensorView& view) {
+  if (view.rank < 0 || view.rank > max_rank) {
+    fail_argument(operation, argument, join("of rank ", view.rank), join("rank 0 to ", max_rank));
+  }
+  if (view.data == nullptr && view.defined() && view.size() != 0) {
+    fail_argument(operation, argument,
+                  join("without data, though it has ", view.size(), " elements"),
+                  "a tensor with data");
+  }
+  return {operation, argument, view};
+}
+
 const TensorRule& TensorRule::defined() const {
   if (!view.defined()) fail_argument(operation, argument, "absent", "a tensor");
   return *this;

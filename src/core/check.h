@@ -89,10 +89,9 @@ struct Argument {
 /// that is elsewhere than those before it.
 Device common_device(std::string_view operation, std::initializer_list<Argument> arguments);
 
-inline TensorRule check(std::string_view operation, std::string_view argument,
-                        const TensorView& view) {
-  return {operation, argument, view};
-}
+/// Where every tensor of an operation passes. Throws `Error` (invalid_argument) for a rank that a
+/// view cannot hold, and for elements without data. Undefined views pass: see `defined`.
+TensorRule check(std::string_view operation, std::string_view argument, const TensorView& view);
 
 }  // namespace core
 }  // namespace wavefire

@@ -44,6 +44,9 @@ bool TensorView::is_contiguous() const {
 }
 
 std::string to_string(const TensorView& view) {
+  if (view.rank < 0 || view.rank > max_rank) {  // there are no extents to show
+    return core::join(name_of(view.dtype), " of rank ", view.rank, " on ", to_string(view.device));
+  }
   const auto list = [&](const std::int64_t* values) {
     std::string text;
     for (int d = 0; d < view.rank; ++d) text += (d > 0 ? ", " : "") + std::to_string(values[d]);

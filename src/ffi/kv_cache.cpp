@@ -136,6 +136,8 @@ tvm::ffi::String cpu_level() {
   return level;
 }
 
+using Strings = tvm::ffi::Array<tvm::ffi::String>;
+
 int whole_number(const std::string& text) {
   int value = 0;
   const char* end = text.data() + text.size();
@@ -147,25 +149,31 @@ int whole_number(const std::string& text) {
   return value;
 }
 
-void set_config_value(tvm::ffi::String name, tvm::ffi::String value) {
+void set_value(Config& settings, const std::string& name, const std::string& value) {
+  if (name == "cpu_level") {
+    settings.cpu_level = value;
+  } else if (name == "parallel") {
+    settings.parallel = value;
+  } else if (name == "log_level") {
+    settings.log_level = value;
+  } else if (name == "num_threads") {
+    settings.num_threads = whole_number(value);
+  } else if (name == "virtual_library") {
+    settings.virtual_library = value;
+  } else {
+    throw Error(ErrorKind::invalid_argument, "configure: '" + name +
+                                                 "' is no setting; accepted: cpu_level, parallel, "
+                                                 "log_level, num_threads, virtual_library");
+  }
+}
+
+/// All of them or, on an error, none.
+void set_config_values(const Strings& names, const Strings& values) {
   guarded([&] {
     Config settings = config();
-    const std::string key = name, text = value;
-    if (key == "cpu_level") {
-      settings.cpu_level = text;
-    } else if (key == "parallel") {
-      settings.parallel = text;
-    } else if (key == "log_level") {
-      settings.log_level = text;
-    } else if (key == "num_threads") {
-      settings.num_threads = whole_number(text);
-    } else if (key == "virtual_library") {
-      settings.virtual_library = text;
-    } else {
-      throw Error(ErrorKind::invalid_argument,
-                  "configure: '" + key +
-                      "' is no setting; accepted: cpu_level, parallel, "
-                      "log_level, num_threads, virtual_library");
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      set_value(settings, names[static_cast<std::int64_t>(i)],
+                values[static_cast<std::int64_t>(i)]);
     }
     set_config(settings);
   });
@@ -200,7 +208,7 @@ TVM_FFI_DLL_EXPORT_TYPED_FUNC(kv_cache_tables, kv_cache_tables);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(dtype_names, dtype_names);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(library_version, library_version);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(cpu_level, cpu_level);
-TVM_FFI_DLL_EXPORT_TYPED_FUNC(set_config_value, set_config_value);
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(set_config_values, set_config_values);
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(set_compile_observer, set_compile_observer_);
 
 }  // namespace wavefire::bindings

@@ -42,9 +42,10 @@ bool is_count(double k) { return is_whole(k) && k >= 1; }
 /// A row has fewer than 2^31 entries: larger counts mean all of them.
 i64 as_count(double k) { return static_cast<i64>(std::min(k, 0x1p31)); }
 
-constexpr Accepted any_count = {"1 or more", [](double k) { return is_whole(k) && k >= 0; },
+constexpr Accepted any_count = {"a whole number of 1 or more",
+                                [](double k) { return is_whole(k) && k >= 0; },
                                 is_count};  // 0 for all rows: no such filter
-constexpr Accepted count = {"1 or more", is_count, is_count};
+constexpr Accepted count = {"a whole number of 1 or more", is_count, is_count};
 constexpr Accepted mass = {"a number in (0, 1]", is_positive_share, is_positive_share};
 constexpr Accepted share = {"a number in [0, 1]", is_share, is_share};
 constexpr Accepted positive = {"a positive finite number", is_positive, is_positive};

@@ -133,6 +133,9 @@ def test_a_request_larger_than_the_pool_is_an_error_with_the_numbers() -> None:
         (["--model", __file__, "--top-p", "2"], "accepted: above 0 to 1"),
         (["--model", __file__, "--max-tokens", "0"], "accepted: 1 or more"),
         (["--model", __file__, "--top-k", "-1"], "accepted: 0"),
+        (["--model", __file__, "--arrival-interval", "-1"], "--arrival-interval: -1; accepted: 0"),
+        (["--model", __file__, "--json", "/no/such/x.json"], "--json: '/no/such/x.json' cannot be"),
+        (["--model", __file__, "--json", "/"], "--json: '/' cannot be written"),
     ],
 )
 def test_bad_arguments_are_one_clear_line(
@@ -221,6 +224,17 @@ def test_too_few_pages_are_one_clear_line(
     log = capsys.readouterr().err
     assert "serving: 16 of at most 16 tokens" in log, "plain lines where there is no terminal"
     assert "\r" not in log
+
+
+@pytest.mark.parametrize("content", [b"no model", b"GGUF\x03\0\0\0" + bytes(64)])
+def test_a_broken_model_file_is_one_clear_line(content: bytes, tmp_path: Path) -> None:
+    from serve import main
+
+    path = tmp_path / "model.gguf"
+    path.write_bytes(content)
+    with pytest.raises(SystemExit) as stopped:
+        main(["--model", str(path)])
+    assert re.fullmatch(r"serve.py: error: --model \S+: .+", str(stopped.value))
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -13,6 +13,7 @@ import pytest
 import torch
 import wavefire
 from compare import ints
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 
 def decode() -> wavefire.BatchDecodeWithPagedKVCacheWrapper:
@@ -314,3 +315,92 @@ def test_other_ranks_and_types_are_named(
         text = message_of(function, arguments | {name: value})
         names = {*arguments, *(NAMES.get(n, n) for n in arguments), "nnz", "head_size", "k_cache"}
         assert any(f"'{n}'" in text for n in names) or f" {name} " in text, text
+
+
+def released(x: torch.Tensor) -> torch.Tensor:
+    """As sharded models free their parameters."""
+    x = x.clone()
+    x.untyped_storage().resize_(0)
+    return x
+
+
+def released_part(x: torch.Tensor) -> torch.Tensor:
+    part = torch.stack([x, x])[1]
+    part.untyped_storage().resize_(0)
+    return part
+
+
+def fake(x: torch.Tensor) -> torch.Tensor:
+    return FakeTensorMode(allow_non_fake_inputs=True).from_tensor(x)
+
+
+def masked(x: torch.Tensor) -> torch.Tensor:
+    return torch.masked.masked_tensor(x, torch.ones_like(x, dtype=torch.bool))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("emptied", [released, released_part, fake, masked])
+@pytest.mark.parametrize(
+    ("function", "arguments", "name"),
+    [
+        pytest.param(function, arguments, name, id=f"{function.__name__}-{name}")
+        for function, arguments, names in [
+            (
+                wavefire.rmsnorm,
+                {"input": X, "weight": WEIGHT, "out": X},
+                ("input", "weight", "out"),
+            ),
+            (wavefire.single_prefill_with_kv_cache, PREFILL, ("q", "k", "v")),
+            (run, {}, ("q", "out", "lse")),
+            (wavefire.sampling_from_probs, {"probs": PROBS}, ("probs",)),
+            (wavefire.top_k_mask_logits, {"logits": PROBS, "top_k": torch.ones(4)}, ("top_k",)),
+        ]
+        for name in names
+    ],
+)
+def test_tensors_without_data_are_named(
+    function: Callable[..., object], arguments: dict[str, object], name: str,
+    emptied: Callable[[torch.Tensor], torch.Tensor],
+) -> None:  # fmt: skip
+    right = {"lse": Q[:2, :, 0], "out": Q[:2], "q": Q[:2]} | arguments
+    text = message_of(function, arguments | {name: emptied(right[name])})
+    assert f"'{name}' is without data, though it has {right[name].numel()} elements" in text
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("emptied", [released, fake])
+@pytest.mark.parametrize("name", ["indptr", "indices", "last_page_len"])
+def test_tables_without_data_are_named(
+    name: str, emptied: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    table = {"indptr": ints(0, 2, 3), "indices": ints(0, 1, 2), "last_page_len": ints(4, 1)}[name]
+    with pytest.raises(ValueError, match=f"'(kv_)?{name}' is without data"):
+        plan(decode(), **{name: emptied(table)})
+
+
+def test_transformed_tensors_are_refused() -> None:
+    with pytest.raises(ValueError, match="'input' is without data"):
+        torch.func.functionalize(lambda x: wavefire.rmsnorm(x, WEIGHT))(X)
+
+
+@pytest.mark.parametrize("text", ["0.5", b"3", bytearray(b"1"), "3"])
+def test_text_is_no_number(text: object) -> None:
+    for call in (
+        lambda: plan(decode(), sm_scale=text), lambda: wavefire.softmax(PROBS, text),
+        lambda: wavefire.top_k_mask_logits(PROBS, text), lambda: run(q_scale=text),
+        lambda: wavefire.top_p_sampling_from_probs(PROBS, text),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=r"'.*' is .*; accepted: a number"):
+            call()
+
+
+def test_row_parameters_are_real() -> None:
+    rows = torch.ones(4, dtype=torch.complex64)
+    for call, name in (
+        (lambda: wavefire.softmax(PROBS, rows), "temperature"),
+        (lambda: wavefire.top_k_mask_logits(PROBS, rows), "top_k"),
+        (lambda: wavefire.top_p_sampling_from_probs(PROBS, rows), "top_p"),
+        (lambda: wavefire.min_p_sampling_from_probs(PROBS, rows), "min_p"),
+    ):
+        with pytest.raises(ValueError, match=f"'{name}' is torch.complex64; accepted: a dense"):
+            call()

@@ -160,9 +160,11 @@ def test_parameters_are_checked() -> None:
         sampling.top_k_sampling_from_probs(p, 0)
     with pytest.raises(ValueError, match=r"Expected a 1D tensor"):
         sampling.top_k_sampling_from_probs(p, torch.tensor(3))
-    with pytest.raises(ValueError, match=r"'top_k' is 0 at 2; accepted: 1 or more"):
+    with pytest.raises(
+        ValueError, match=r"'top_k' is 0 at 2; accepted: a whole number of 1 or more"
+    ):
         sampling.top_k_sampling_from_probs(p, torch.tensor([1, 2, 0, 3]))
-    with pytest.raises(ValueError, match=r"'top_k' is 2.5; accepted: 1 or more"):
+    with pytest.raises(ValueError, match=r"'top_k' is 2.5; accepted: a whole number of 1 or more"):
         sampling.top_k_renorm_probs(p, 2.5)
     # Exact in another type: taken.
     k = torch.tensor([2.0, 3.0, 4.0, 5.0])
