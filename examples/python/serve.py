@@ -196,12 +196,16 @@ def print_summary(summary: dict[str, float], pages: int) -> None:
     )
 
 
-def main(argv: list[str] | None = None) -> int:
-    args = parse(argv)
+def load_model(args: argparse.Namespace) -> tuple:
     try:
-        config, weights, tokenizer = load(args.model, getattr(torch, args.dtype), args.quiet)
+        return load(args.model, getattr(torch, args.dtype), args.quiet)
     except Exception as error:  # of a broken file GGUF's reader raises what comes
         sys.exit(f"serve.py: error: --model {args.model}: {type(error).__name__}: {error}")
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse(argv)
+    config, weights, tokenizer = load_model(args)
     prompts = args.prompt or PROMPTS
     count = args.requests or len(prompts)
     requests = [

@@ -376,6 +376,11 @@ def test_tables_without_data_are_named(
         plan(decode(), **{name: emptied(table)})
 
 
+def test_a_cache_without_data_is_named() -> None:
+    with pytest.raises(ValueError, match="'paged_kv_cache' is without data"):
+        run(paged_kv_cache=released(APPEND["paged_kv_cache"]))
+
+
 def test_transformed_tensors_are_refused() -> None:
     with pytest.raises(ValueError, match="'input' is without data"):
         torch.func.functionalize(lambda x: wavefire.rmsnorm(x, WEIGHT))(X)
