@@ -66,8 +66,13 @@ def is_without_data(x: Any) -> bool:
 def export_torch(x: Any) -> Any:
     if x.is_neg():  # DLPack does not tell: the values would be read with the wrong sign
         raise ValueError("tensor: a lazily negated view")
-    if not x.is_sparse and x.storage_offset() > 0 and is_without_data(x):
-        raise ValueError("tensor: without data")  # the offset from null is no null pointer
+    try:
+        offset = x.storage_offset()
+        released = offset > 0 and x.data_ptr() == offset * x.element_size()
+    except RuntimeError:  # no storage: the library does not take it
+        return x
+    if released:  # the library would take an offset from null for a pointer
+        raise ValueError("tensor: without data")
     return x
 
 

@@ -92,7 +92,11 @@ def split_paged_cache(operation: str, paged_kv_cache: Any, hnd: bool) -> tuple[A
         )
         value = f"of shape {tuple(cache.shape)}"
         raise ValueError(message(operation, name, value, accepted))
-    return cache[:, 0], cache[:, 1]
+    try:
+        return cache[:, 0], cache[:, 1]
+    except RuntimeError:  # PyTorch slices no tensor whose storage was freed
+        require_tensor(operation, name, cache)
+        raise
 
 
 def require_state(operation: str, state: Any, like: Any) -> tuple[Any, Any]:

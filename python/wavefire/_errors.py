@@ -24,6 +24,19 @@ _ACCEPTED = {
     "bool": "True or False",
     "Array<int>": "whole numbers",
 }
+_DTYPES = {"q_dtype": "q_data_type", "kv_dtype": "kv_data_type", "o_dtype": "o_data_type"}
+_PAGES = ("kv_indptr", "kv_indices", "kv_last_page_len")
+_POSITIONS = {"positions": "pos_ids"}
+_CALLED = {  # what the callers of an operation call the library's arguments
+    "BatchDecodeWithPagedKVCacheWrapper": {x: x.removeprefix("kv_") for x in _PAGES} | _DTYPES,
+    "BatchPrefillWithPagedKVCacheWrapper": {x: f"paged_{x}" for x in _PAGES} | _DTYPES,
+    "BatchPrefillWithRaggedKVCacheWrapper": _DTYPES,
+    "apply_rope_pos_ids": _POSITIONS,
+    "apply_rope_pos_ids_inplace": _POSITIONS,
+    "apply_llama31_rope_pos_ids": _POSITIONS,
+    "apply_llama31_rope_pos_ids_inplace": _POSITIONS,
+    "layernorm": {"gamma": "gemma"},
+}
 _KINDS = (NotImplementedError, ValueError, MemoryError, RuntimeError)
 
 
@@ -43,10 +56,23 @@ def message(operation: str, argument: str, value: str, accepted: str) -> str:
     return f"{operation}: '{argument}' is {value}; accepted: {accepted}"
 
 
+def _in_callers_words(operation: str, text: str) -> str:
+    """A message, with the argument that it begins with called as the caller calls it."""
+    called = _CALLED.get(operation, {})
+    return re.sub(r"^(\w+: )'(\w+)'", lambda m: f"{m[1]}'{called.get(m[2], m[2])}'", text)
+
+
 def explained(
     operation: str, names: tuple[str, ...], arguments: tuple[Any, ...], error: Exception
 ) -> Exception:
     """What to raise for `error`, which a call of the library raised."""
+    told = _explained(operation, names, arguments, error)
+    return told if told is error else type(told)(_in_callers_words(operation, str(told)))
+
+
+def _explained(
+    operation: str, names: tuple[str, ...], arguments: tuple[Any, ...], error: Exception
+) -> Exception:
     text = str(error)
     mismatch = _MISMATCH.match(text)
     if mismatch:

@@ -78,7 +78,7 @@ def test_rope_without_frequencies_is_refused(theta: float) -> None:
 @pytest.mark.parametrize("position", [2**24, 2**31 - 1, -1])
 def test_positions_whose_angles_are_not_exact_are_refused(position: int) -> None:
     x = np.ones((1, 1, 64), np.float32)
-    with pytest.raises(ValueError, match=r"'positions' is .*; accepted: 0 to 16777215"):
+    with pytest.raises(ValueError, match=r"'pos_ids' is .*; accepted: 0 to 16777215"):
         wavefire.apply_rope_pos_ids(x, x.copy(), np.array([position], np.int32))
 
 
@@ -258,11 +258,9 @@ PLACES = [
     for name in arguments
 ]
 NAMES = {  # of arguments that the library knows by others
-    "pos_ids": "positions", "query": "q", "key": "k", "gemma": "gamma", "indptr": "kv_indptr",
-    "indices": "kv_indices", "last_page_len": "kv_last_page_len", "q_data_type": "q_dtype",
-    "paged_kv_cache": "k", "packed_custom_mask": "custom_mask", "v_other": "v_b",
-    "s_other": "s_b", "v": "v_a", "s": "s_a", "k_scale": "k_head_scale", "q": "q_dtype",
-    "k": "kv_dtype",
+    "query": "q", "key": "k", "paged_kv_cache": "k", "packed_custom_mask": "custom_mask",
+    "v_other": "v_b", "s_other": "s_b", "v": "v_a", "s": "s_a", "k_scale": "k_head_scale",
+    "q": "q_dtype", "k": "kv_dtype",
 }  # fmt: skip
 NOT_TENSORS = ([1.0, 2.0], "a", 7, object(), np.array(["a"]), torch.zeros(2, 2).to_sparse())
 NOT_NUMBERS = ("a", [1.0], object())
@@ -374,8 +372,13 @@ def test_tables_without_data_are_named(
     name: str, emptied: Callable[[torch.Tensor], torch.Tensor]
 ) -> None:
     table = {"indptr": ints(0, 2, 3), "indices": ints(0, 1, 2), "last_page_len": ints(4, 1)}[name]
-    with pytest.raises(ValueError, match=f"'(kv_)?{name}' is without data"):
+    with pytest.raises(ValueError, match=f"'{name}' is without data"):
         plan(decode(), **{name: emptied(table)})
+
+
+def test_a_cache_without_data_is_named() -> None:
+    with pytest.raises(ValueError, match="'paged_kv_cache' is without data"):
+        run(paged_kv_cache=released(APPEND["paged_kv_cache"]))
 
 
 def test_transformed_tensors_are_refused() -> None:

@@ -246,11 +246,11 @@ def test_every_page_index_is_checked(entries: int) -> None:
     for at in {*range(min(entries, 33)), *range(max(0, entries - 33), entries)}:
         for indices in (torch.full((entries,), 3).int(), torch.full((2 * entries,), 3).int()[::2]):
             indices[at] = -1
-            with pytest.raises(ValueError, match=f"'kv_indices' is -1 at {at}; accepted"):
+            with pytest.raises(ValueError, match=f"'indices' is -1 at {at}; accepted"):
                 plan(indices)
             indices[at] = 4
             plan(indices)
-            with pytest.raises(ValueError, match=r"'kv_indices' is page 4; accepted: .* below 4"):
+            with pytest.raises(ValueError, match=r"'indices' is page 4; accepted: .* below 4"):
                 wrapper.run(q, cache)
     plan(torch.full((entries,), 3).int())
     wrapper.run(q, cache)
