@@ -3,7 +3,8 @@
 
 Compiles each kernel of a list (src/generate/bundles/amd.txt) for both targets, prints a table, and
 runs attention on the virtual Instinct for the predicted share of peak. Fails on registers that are
-spilled to memory, on scratch and on LDS beyond the target's. `make check-amd` calls it.
+spilled to memory, on scratch, on LDS beyond the target's and on decode that asks for too little
+ahead. `make check-amd` calls it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = {"gfx942": 64 * 1024, "gfx950": 160 * 1024}  # bytes of LDS
+FIELDS_OF_A_TILE = ("tile_kv", "head_dim_qk")
+LEAST_IN_FLIGHT = 24 * 1024  # bytes a compute unit, for decode
 
 
 @dataclass
@@ -47,6 +50,9 @@ class Kernel:
             found.append(f"{self.vgpr_spills} VGPRs spilled, {self.scratch} bytes of scratch")
         if self.lds > TARGETS[self.target]:
             found.append(f"{self.lds} bytes of LDS")
+        in_flight = loads_in_flight(self)
+        if 0 < in_flight < LEAST_IN_FLIGHT:
+            found.append(f"{in_flight} bytes of loads in flight on a compute unit")
         return found
 
     def waves_per_simd(self) -> float:
@@ -105,34 +111,60 @@ def print_table(kernels: list[Kernel]) -> None:
         )
 
 
-def predict(build: Path, target: str) -> None:
-    """Runs attention on the virtual Instinct, four KV tiles for each worker, and prints shares."""
-    os.environ.setdefault("WAVEFIRE_VIRTUAL_HOST_MEMORY", "any")
-    sys.path.insert(0, str(build / "python"))
+def loads_in_flight(kernel: Kernel) -> int:
+    """Bytes of K and V that decode asks for ahead on a compute unit; 0 for other kernels."""
+    if "few_rows=1" not in kernel.name:
+        return 0
+    tile_kv, dims = (int(re.search(rf"{f}=(\d+)", kernel.name)[1]) for f in FIELDS_OF_A_TILE)
+    return tile_kv * dims * 2 * 2 * kernel.resident
+
+
+def run_attention(queries: int, heads: int, keys: int, head_dim: int, batch: int) -> None:
+    """One work item for each request, in bfloat16, with one KV head."""
     import torch
+    import wavefire
+
+    q = torch.randn(queries * batch, heads, head_dim, dtype=torch.bfloat16)
+    k, v = torch.randn(2, keys * batch, 1, head_dim, dtype=torch.bfloat16)
+    attention = wavefire.BatchPrefillWithRaggedKVCacheWrapper(None, "NHD")
+    attention.plan(
+        torch.arange(batch + 1, dtype=torch.int32) * queries,
+        torch.arange(batch + 1, dtype=torch.int32) * keys,
+        heads,
+        1,
+        head_dim,
+        q_data_type=torch.bfloat16,
+        disable_split_kv=True,
+    )
+    attention.run(q, k, v)
+
+
+def predict(build: Path, target: str) -> None:
+    """Runs attention on the virtual Instinct and prints what the model says of it."""
+    os.environ.setdefault("WAVEFIRE_VIRTUAL_HOST_MEMORY", "any")
+    os.environ.setdefault("WAVEFIRE_VIRTUAL_CHECKS", "none")
+    sys.path.insert(0, str(build / "python"))
     import wavefire
 
     wavefire.use_device(f"virtual:{target}")
     virtual = ctypes.CDLL(build / "python" / "wavefire" / "lib" / "libwavefire_virtual.so")
     virtual.wavefireVirtualLastProfile.restype = ctypes.c_char_p
     virtual.wavefireVirtualSetProfiling(1)
-    units = wavefire.current_device().multiprocessors
+
+    def profile() -> str:
+        return virtual.wavefireVirtualLastProfile().decode()
+
     for head_dim in (64, 128, 256):
-        for rows, tile in ((128, 64), (8, 64)):
-            what = "prefill" if rows > 32 else "decode, a group of 8"
-            keys = units * tile * 8
-            q = torch.randn(rows, 1, head_dim, dtype=torch.bfloat16)
-            if rows <= 32:
-                q = torch.randn(1, rows, head_dim, dtype=torch.bfloat16)
-            k, v = torch.randn(2, keys, 1, head_dim, dtype=torch.bfloat16)
-            wavefire.single_prefill_with_kv_cache(q, k, v)
-            text = virtual.wavefireVirtualLastProfile().decode()
-            shares = re.findall(r"predicted share of peak \(matrix unit busy\): ([\d.]+)%", text)
-            memory = re.findall(r"vector memory +\d+ +[\d.]+% +([\d.]+)%", text)
-            print(
-                f"{target} bfloat16, head dim {head_dim}, {what}: {shares[0]} % of the matrix "
-                f"peak, the path to memory {memory[0]} % busy"
-            )
+        run_attention(256 if head_dim <= 128 else 128, 1, 4096, head_dim, 1)
+        shares = re.findall(r"predicted share of peak \(matrix unit busy\): ([\d.]+)%", profile())
+        print(
+            f"{target} prefill, bfloat16, head dim {head_dim}, 4096 keys: {shares[0]} % of the "
+            f"matrix peak, {shares[1]} % in the main loop"
+        )
+    for group in (4, 8):
+        run_attention(1, group, 256, 128, 4 * wavefire.current_device().multiprocessors)
+        cycles = re.search(r"(\d+) cycles;", profile())[1]
+        print(f"{target} decode, bfloat16, head dim 128, a group of {group}: {cycles} cycles")
 
 
 def main() -> int:
@@ -155,6 +187,9 @@ def main() -> int:
         ]
         kernels = [job.result() for job in jobs]
     print_table(kernels)
+    for kernel in kernels:
+        if in_flight := loads_in_flight(kernel):
+            print(f"{kernel.target} {kernel.name}: {in_flight >> 10} KiB of loads in flight")
     bad = [f"{k.target} {k.name}: {f}" for k in kernels for f in k.failures()]
     print(f"{len(kernels)} kernels, {len(bad)} failures")
     for failure in bad:

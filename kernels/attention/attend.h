@@ -13,12 +13,28 @@ WF_DEVICE WorkItem item_of_head(const Params& p, WorkItem item, i32 head) {
   return item;
 }
 
+/// The same in every lane of a wave, and for compilers that need to be told, known to be.
+template <class Arch>
+WF_DEVICE i32 uniform(i32 a) {
+  if constexpr (requires { Arch::uniform(a); }) return Arch::uniform(a);
+  return a;
+}
+template <class Arch>
+WF_DEVICE WorkItem uniform(WorkItem item) {
+  i32* const fields[] = {&item.request,  &item.kv_head, &item.row_begin, &item.row_count,
+                         &item.kv_begin, &item.kv_end,  &item.partial,   &item.join};
+  WF_UNROLL
+  for (i32* field : fields) *field = uniform<Arch>(*field);
+  return item;
+}
+
 /// Executes all items of `worker` in the order of steps that `Schedule` gives. `steps` is one
 /// `Steps`, or a `Bundle` of them for schedules that take several heads together.
 template <class Arch, class Schedule, class Steps>
 WF_DEVICE void attend(const Params& p, i32 worker, Steps& steps) {
-  for (i32 at = p.worker_begin[worker]; at < p.worker_begin[worker + 1]; ++at) {
-    const WorkItem item = p.items[at];
+  const i32 end = uniform<Arch>(p.worker_begin[worker + 1]);
+  for (i32 at = uniform<Arch>(p.worker_begin[worker]); at < end; ++at) {
+    const WorkItem item = uniform<Arch>(p.items[at]);
     Schedule::run(steps, item);
     if constexpr (requires { requires Schedule::only_loads; }) continue;
     if (item.join < 0) continue;

@@ -92,6 +92,37 @@ struct KvSource {
   }
 };
 
+/// The rows of K or of V, for lanes that load only one of them: its strides are at hand.
+struct KvShare {
+  struct Rows : KvRows {
+    i64 bytes_of_token, bytes_of_page;
+
+    WF_DEVICE i64 offset(Place at) const {
+      const i64 in_page = at.slot * bytes_of_token;
+      return table == nullptr ? in_page : page_at(at) * bytes_of_page + in_page;
+    }
+  };
+  using Place = attention::Place;
+  static constexpr int most_segments = 1;
+  Rows segment[1];
+  i32 dims;
+
+  WF_DEVICE explicit KvShare() = default;
+  WF_DEVICE explicit KvShare(const KvSource<1>& source)
+      : segment{
+            {source.segment[0], source.segment[0].token_bytes(), source.segment[0].page_bytes()}},
+        dims(source.dims[0]) {}
+  WF_DEVICE i32 columns() const { return dims; }
+  WF_DEVICE i32 segment_of(i32&) const { return 0; }
+  /// Row `first`, where those behind it follow and 64 of them span less than 4 GiB; else nullptr.
+  WF_DEVICE const char* neighbours(i32 first) const {
+    const Rows& rows = segment[0];
+    const bool near = rows.table == nullptr && rows.bytes_of_token >> 26 == 0;
+    return near ? rows.base + first * rows.bytes_of_token : nullptr;
+  }
+  WF_DEVICE u32 row_bytes() const { return static_cast<u32>(segment[0].bytes_of_token); }
+};
+
 WF_DEVICE KvRows kv_rows(const Params& p, const Request& request, const KvTensor& tensor,
                          i32 kv_head, i32 element_bytes) {
   i64 first = kv_head * tensor.stride_head;

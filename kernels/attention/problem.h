@@ -62,6 +62,7 @@ struct PlanTraits {
   i32 allow_split = 1;     // 0: never split a KV range
   i32 item_overhead = 1;   // of an item, in KV tiles
   i32 row_overhead = 0;    // of a KV tile, in rows
+  i32 deal_first = 0;      // 1: workers take neighbouring units at a time, which share keys
 };
 
 /// The planner's answer. `worker_begin[w] .. worker_begin[w + 1]` are worker w's items.

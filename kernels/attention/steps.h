@@ -1,5 +1,6 @@
 // What happens to a KV tile. A schedule (schedule/*.h) says when:
 //
+//   load_q_begin .. load_q_end         the item's queries
 //   load_k_begin(i) .. load_k_end(i)   K rows of tile i into stage i % stages
 //   scores_begin(i) .. scores_end(i)   S = Q K^T
 //   softmax(i)                         S -> P, running maximum and sum
@@ -16,6 +17,7 @@
 #include "attention/mask.h"
 #include "attention/pages.h"
 #include "tile/fragment.h"
+#include "tile/several.h"
 
 WF_NAMESPACE_BEGIN(attention)
 
@@ -57,9 +59,16 @@ class Steps {
   using VSource = KvSource<1>;
   using Launch = LaunchParams<typename Arch::Tail>;
 
+  /// Where loads are far ahead, K has a stage more than V: it is released later than its product
+  /// ends, and asked for first.
+  static constexpr int k_stages = [] {
+    if constexpr (requires { Arch::k_stages_ahead; }) return config.stages + Arch::k_stages_ahead;
+    return config.stages;
+  }();
+
   /// Memory that the whole team shares.
   struct Shared {
-    KTile k[config.stages];
+    KTile k[k_stages];
     VTile v[config.stages];
     typename Arch::template QueryTile<config> query;
     typename Arch::template Barriers<config.stages> barriers;
@@ -67,17 +76,23 @@ class Steps {
 
   WF_DEVICE Steps(const Launch& p, Shared& shared) : p_(p), shared_(shared) {}
 
-  /// Takes up an item: where its keys are, what its rows see, its queries.
+  /// Takes up an item: where its keys are, what its rows see.
   WF_DEVICE void begin_item(const WorkItem& item);
   /// The same for a warp that only loads.
   WF_DEVICE void begin_loads(const WorkItem& item);
 
   WF_DEVICE i32 tiles() const { return tiles_; }
+  static constexpr int stages = config.stages;
   /// How many tiles before its use a tile is asked for.
   static constexpr i32 ahead = config.stages > 2 ? config.stages - 1 : 1;
   /// The custom mask hides all of tile i from every row: there is nothing to compute.
   WF_DEVICE bool is_hidden(i32 i) const;
 
+  /// Waits for the queries' stage, where they have one.
+  WF_DEVICE void load_q_begin(const WorkItem& item);
+  /// For lanes that compute what others have loaded.
+  WF_DEVICE void load_q_end() { Arch::load_left_end(query_, query_tile(), q_slot()); }
+  WF_DEVICE void release_q() { Arch::release(q_slot()); }
   WF_DEVICE void load_k_begin(i32 i) {
     Arch::load_begin(k_tile(i), pending_.k(), k_slot(i), k_, p_.tail, 0, tile_begin(i),
                      tile_count(i));
@@ -104,15 +119,48 @@ class Steps {
   WF_DEVICE void release_k_weighed(i32 i) { Arch::release_after(k_slot(i), sum_.e); }
   WF_DEVICE void release_v(i32 i) { Arch::release(v_slot(i)); }
 
+  // For schedules in which the halves of a team take turns.
+  WF_DEVICE static bool is_late_half() { return Arch::is_late_half(); }
+  WF_DEVICE static void end_turn() { Arch::end_turn(); }
+  /// The early half loads K, the late one V: the same steps from another tensor.
+  WF_DEVICE KvShare share() const {
+    static_assert(config.k_segments == 1 && config.head_dim_qk == config.head_dim_vo);
+    return KvShare(is_late_half() ? v_ : k_);
+  }
+  WF_DEVICE void load_share_begin(const KvShare& share, i32 i) {
+    Arch::load_begin(k_tile(i), pending_.k(), k_slot(i), share, p_.tail, 0, tile_begin(i),
+                     tile_count(i));
+  }
+  WF_DEVICE void load_share_end(const KvShare& share, i32 i) {
+    const auto place = [&](auto& tile, auto pending, auto slot) {
+      Arch::load_end(tile, pending, slot, share, tile_begin(i), tile_count(i), false,
+                     no_transform());
+    };
+    if (is_late_half()) {
+      if (tile_count(i) > 0 && hides_keys(i)) {
+        Arch::leave_out(pending_.v(), shared_.barriers, tiles_before_ + i);
+      }
+      place(v_tile(i), pending_.v(), v_slot(i));
+    } else {
+      place(k_tile(i), pending_.k(), k_slot(i));
+    }
+  }
+  /// Between them products go before what other waves do.
+  WF_DEVICE static void begin_products() { Arch::begin_products(); }
+  WF_DEVICE static void end_products() { Arch::end_products(); }
+
   WF_DEVICE void scores_begin(i32 i) {
     Arch::multiply_abt_begin(scores_, query_, k_tile(i), score_extent(i), p_.head_dim_qk);
   }
   WF_DEVICE void scores_end() { Arch::multiply_end(scores_); }
   /// The same while a product that began later goes on.
   WF_DEVICE void older_scores_end() { Arch::older_multiply_end(scores_); }
+  // Where several groups of lanes compute: products are issued by one at a time.
+  WF_DEVICE void take_turn() { Arch::take_turn(); }
+  WF_DEVICE void pass_turn() { Arch::pass_turn(); }
   WF_DEVICE void softmax(i32 i) {
     weigh<false>(i);
-    place_weights(i);
+    place_weights<false>(i);
   }
   /// Its two parts: in between, the weights of the tile before may still be read.
   template <bool plain>
@@ -120,11 +168,23 @@ class Steps {
   /// Every row sees all of tile i, and its scores are only scaled: `weigh<true>` does, without any
   /// branch.
   WF_DEVICE bool is_plain(i32 i) const {
-    return scales_late() && tile_count(i) == config.tile_kv && !hides_keys(i);
+    return only_scales() && tile_count(i) == config.tile_kv && !hides_keys(i);
   }
+  /// Tiles [plain_begin, plain_end): every row sees all of them, and scores are only scaled;
+  /// `weigh<true>` does, without any branch.
+  WF_DEVICE i32 plain_begin() const {
+    return (tile::max(every_low_ - kv_begin_, 0) + config.tile_kv - 1) / config.tile_kv;
+  }
+  WF_DEVICE i32 plain_end() const {
+    const bool plain =
+        scales_late() && !sums_rounded() && !(config.custom_mask && p_.custom_mask != nullptr);
+    return plain ? (tile::min(every_high_, kv_end_) - kv_begin_) / config.tile_kv : 0;
+  }
+  template <bool plain>
   WF_DEVICE void place_weights(i32 i) {
     Arch::to_weights(weights_, scores_, score_extent(i));
-    if constexpr (sums_operands) {
+    if constexpr (sums_operands && !plain) {
+      if (!sums_rounded()) return;
       tile::for_slots<typename Scores::Layout>(score_extent(i), [&](int slot) {
         weight_sum_.e[slot] =
             tile::fma(weight_sum_.e[slot], alpha_.e[slot], Arch::weight_sum(weights_, slot));
@@ -132,6 +192,12 @@ class Steps {
     }
   }
   WF_DEVICE void rescale() {
+    if constexpr (has_slack) {
+      if (!rescales_) return;
+    } else if constexpr (requires { Arch::any_of_wave(true); }) {
+      static_assert(Output::Layout::slots == 1);
+      if (!Arch::any_of_wave(alpha_.e[0] != 1.f)) return;
+    }
     tile::for_slots<typename Output::Layout>(output_extent(), [&](int slot) {
       if (Arch::branches_by_row && alpha_.e[slot] == 1.f) return;  // as from most tiles
       const Element alpha = Traits::splat(alpha_.e[slot]);
@@ -152,6 +218,13 @@ class Steps {
       }
     }
   }
+  /// The same for schedules with shares.
+  WF_DEVICE void add_left_out(i32 i) {
+    if (!hides_keys(i)) return;
+    Arch::template add_left_out<VTile>(
+        output_, weights_, shared_.barriers, tiles_before_ + i, v_.dims[0],
+        [&](i32 key) { return v_.segment[0].address(tile_begin(i) + key); });
+  }
   WF_DEVICE void add_products_begin(i32 i) {
     Arch::multiply_ab_begin(output_, weights_, v_tile(i), output_extent(), tile_count(i));
   }
@@ -161,20 +234,42 @@ class Steps {
   WF_DEVICE void finish(const WorkItem& item);
 
   /// Both kinds of lanes count the tiles of all items, so that stages and phases go on across them.
-  WF_DEVICE void end_item() { tiles_before_ += tiles_; }
+  WF_DEVICE void end_item() {
+    tiles_before_ += static_cast<u32>(tiles_);
+    items_before_ += tiles_ > 0 ? 1 : 0;
+  }
 
  private:
   /// Rounded weights are summed as operands, not while the unrounded ones take registers too.
   static constexpr bool sums_operands = requires(const Weights& w) { Arch::weight_sum(w, 0); };
+  /// Whether they are: an output of the weights' own type cannot tell.
+  WF_DEVICE bool sums_rounded() const {
+    return Arch::rounds_weights && !(sums_operands && p_.o_dtype == config.weight_operand());
+  }
+  /// The maximum may lag behind: weights of up to 2^maximum_slack are as good, and the output is
+  /// seldom rescaled.
+  static constexpr bool has_slack = requires { Arch::maximum_slack; };
+  static constexpr bool stages_queries = requires { Arch::template query_stages<config>; };
 
   WF_DEVICE const Request& request() const { return p_.requests[request_]; }
   WF_DEVICE static i32 bytes_of(DType dtype) {
     return config.element_bytes > 0 ? config.element_bytes : size_of(dtype);
   }
-  WF_DEVICE KTile& k_tile(i32 i) { return shared_.k[(tiles_before_ + i) % config.stages]; }
-  WF_DEVICE VTile& v_tile(i32 i) { return shared_.v[(tiles_before_ + i) % config.stages]; }
-  WF_DEVICE auto k_slot(i32 i) { return shared_.barriers.k_slot(tiles_before_ + i); }
-  WF_DEVICE auto v_slot(i32 i) { return shared_.barriers.v_slot(tiles_before_ + i); }
+  WF_DEVICE u32 tile_number(i32 i) const { return tiles_before_ + static_cast<u32>(i); }
+  WF_DEVICE KTile& k_tile(i32 i) { return shared_.k[tile_number(i) % k_stages]; }
+  WF_DEVICE VTile& v_tile(i32 i) { return shared_.v[tile_number(i) % config.stages]; }
+  WF_DEVICE auto& query_tile() {
+    if constexpr (stages_queries) {
+      return shared_.query[items_before_ % Arch::template query_stages<config>];
+    } else {
+      return shared_.query;
+    }
+  }
+  WF_DEVICE auto q_slot() {
+    return shared_.barriers.template q_slot<Arch::template query_stages<config>>(items_before_);
+  }
+  WF_DEVICE auto k_slot(i32 i) { return shared_.barriers.k_slot(tile_number(i)); }
+  WF_DEVICE auto v_slot(i32 i) { return shared_.barriers.v_slot(tile_number(i)); }
   WF_DEVICE i32 tile_begin(i32 i) const { return kv_begin_ + i * config.tile_kv; }
   WF_DEVICE i32 tile_count(i32 i) const {
     return tile::min(config.tile_kv, kv_end_ - tile_begin(i));  // <= 0 behind the last tile
@@ -186,6 +281,12 @@ class Steps {
   WF_DEVICE bool hides_keys(i32 i) const {
     const bool whole = tile_begin(i) >= every_low_ && tile_begin(i) + tile_count(i) <= every_high_;
     return !whole || (config.custom_mask && p_.custom_mask != nullptr);
+  }
+  /// For what masks and slopes compute of columns, anew with each tile where a machine's registers
+  /// are short.
+  WF_DEVICE int lane_of_tile() const {
+    if constexpr (requires { requires Wave::rereads_lane; }) return Wave::lane();
+    return lane_;
   }
   WF_DEVICE auto key_transform() const;
   WF_DEVICE auto no_transform() const {
@@ -207,20 +308,21 @@ class Steps {
   }
   /// Where the machine prefers it and nothing else is done to logits, scores stay as they are until
   /// exp2's argument is taken: one fma. A scale of zero or below would turn -inf or the maximum.
-  WF_DEVICE bool scales_late() const {
-    if constexpr (requires { requires Arch::scales_late; }) {
-      const bool has_cap = config.soft_cap && p_.soft_cap > 0.f;
-      const bool has_slopes = config.alibi && p_.alibi_slopes != nullptr;
-      const bool has_head_scales =
-          config.head_scales && (p_.q_head_scale != nullptr || p_.k_head_scale != nullptr);
-      return !has_cap && !has_slopes && !has_head_scales && p_.sm_scale > 0.f;
-    }
-    return false;
+  static constexpr bool may_scale_late = requires { requires Arch::scales_late; };
+  WF_DEVICE bool scales_late() const { return may_scale_late && only_scales(); }
+  WF_DEVICE bool only_scales() const {
+    const bool has_cap = config.soft_cap && p_.soft_cap > 0.f;
+    const bool has_slopes = config.alibi && p_.alibi_slopes != nullptr;
+    const bool has_head_scales =
+        config.head_scales && (p_.q_head_scale != nullptr || p_.k_head_scale != nullptr);
+    return !has_cap && !has_slopes && !has_head_scales && p_.sm_scale > 0.f;
   }
   /// The end of a row's softmax; every lane of the team takes part.
   WF_DEVICE RowEnd end_row(int slot, float sink) const;
   template <DType dtype>
   WF_DEVICE void store_rows(const WorkItem& item);
+  template <DType dtype>
+  WF_DEVICE void store_row(char* row, int slot, Element factor);
   template <DType dtype>
   WF_DEVICE void store_staged_rows(const WorkItem& item);
   /// 16-bit output rows begin at multiples of sixteen bytes.
@@ -238,7 +340,8 @@ class Steps {
   KSource k_;
   VSource v_;
   i32 rows_, kv_begin_, kv_end_, tiles_;
-  i32 tiles_before_ = 0;                                          // of the items before
+  bool rescales_ = false;                    // has_slack: some row of the wave, at this tile
+  u32 tiles_before_ = 0, items_before_ = 0;  // of the items before; those with tiles
   typename Arch::template Pending<KTile, VTile, Place> pending_;  // loads, in registers
   i32 every_low_, every_high_;  // keys that all rows of the item see
 

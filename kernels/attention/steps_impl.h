@@ -58,24 +58,31 @@ WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
     if constexpr (Arch::rounds_weights) weight_sum_.e[slot] = Traits::splat(0.f);
   });
   tile::map(output_, output_extent(), [](Element, int) { return Traits::splat(0.f); });
+}
 
+template <class Arch, Config config>
+WF_DEVICE void Steps<Arch, config>::load_q_begin(const WorkItem& item) {
+  const Request request = this->request();
   const i64 bytes = size_of(p_.q_dtype);
   const char* q = static_cast<const char*>(p_.q) + request.q_begin * p_.q_stride_token * bytes;
-  Arch::load_left(
-      query_, shared_.query, p_.q_dtype, rows_, p_.head_dim_qk, lane_,
-      [&](i32 row) {
-        const Row query = row_of(p_, item, row);
-        return static_cast<const void*>(
-            q + (query.token * p_.q_stride_token + query.head * p_.q_stride_head) * bytes);
-      },
-      [&](float* values, i32 row) {
-        if constexpr (config.rope) {
-          if (p_.rope_frequency == nullptr) return;
-          const i32 token = row_of(p_, item, row).token;
-          rotate_half_split<Arch>(values, p_.head_dim_qk, p_.rope_frequency,
-                                  token + request.kv_len - request.q_len);
-        }
-      });
+  const auto address = [&](i32 row) {
+    const Row query = row_of(p_, item, row);
+    return static_cast<const void*>(
+        q + (query.token * p_.q_stride_token + query.head * p_.q_stride_head) * bytes);
+  };
+  if constexpr (stages_queries) {
+    Arch::load_left_begin(query_tile(), q_slot(), rows_, p_.head_dim_qk, address);
+  } else {
+    Arch::load_left(query_, shared_.query, p_.q_dtype, rows_, p_.head_dim_qk, lane_, address,
+                    [&](float* values, i32 row) {
+                      if constexpr (config.rope) {
+                        if (p_.rope_frequency == nullptr) return;
+                        const i32 token = row_of(p_, item, row).token;
+                        rotate_half_split<Arch>(values, p_.head_dim_qk, p_.rope_frequency,
+                                                token + request.kv_len - request.q_len);
+                      }
+                    });
+  }
 }
 
 template <class Arch, Config config>
@@ -106,7 +113,7 @@ WF_DEVICE void Steps<Arch, config>::transform_logits(i32 i) {
   if constexpr (config.alibi) {
     if (p_.alibi_slopes == nullptr) return;
     const i32 begin = tile_begin(i);
-    tile::map_columns(scores_, extent, lane_, [&](Element x, int slot, int column) {
+    tile::map_columns(scores_, extent, lane_of_tile(), [&](Element x, int slot, int column) {
       const Element distance = tile::to_float(Traits::iota() + (begin + column - position_[slot]));
       return tile::fma(distance, Traits::splat(slope_.e[slot] * log2_e), x);
     });
@@ -124,7 +131,7 @@ WF_DEVICE void Steps<Arch, config>::mask_interval(i32 i) {
   const tile::Extent extent = score_extent(i);
   tile::for_slots<typename Scores::Layout>(extent, [&](int slot) {
     const Visible visible = visible_at(p_, position_[slot], kv_end_);
-    tile::map_row_columns(scores_, slot, extent, lane_, [&](Element x, int column) {
+    tile::map_row_columns(scores_, slot, extent, lane_of_tile(), [&](Element x, int column) {
       const auto key = Traits::iota() + (begin + column);
       const auto keep = tile::both(tile::less(key, Traits::splat_int(visible.high)),
                                    tile::less_equal(Traits::splat_int(visible.low), key));
@@ -140,11 +147,13 @@ WF_DEVICE void Steps<Arch, config>::mask_custom(i32 i) {
     const u8* mask = p_.custom_mask + request().mask_begin;
     const i32 begin = tile_begin(i);
     const Element minus_infinity = Traits::splat(-tile::infinity);
-    tile::map_columns(scores_, score_extent(i), lane_, [&](Element x, int slot, int column) {
-      const i32 count = tile::min(Traits::width, kv_end_ - begin - column);
-      const u32 bits = count > 0 ? mask_bits(mask, mask_bit(slot) + begin + column, count) : u32{0};
-      return tile::select(Arch::lanes_from_bits(bits), x, minus_infinity);
-    });
+    tile::map_columns(
+        scores_, score_extent(i), lane_of_tile(), [&](Element x, int slot, int column) {
+          const i32 count = tile::min(Traits::width, kv_end_ - begin - column);
+          const u32 bits =
+              count > 0 ? mask_bits(mask, mask_bit(slot) + begin + column, count) : u32{0};
+          return tile::select(Arch::lanes_from_bits(bits), x, minus_infinity);
+        });
   }
 }
 
@@ -171,19 +180,32 @@ WF_DEVICE void Steps<Arch, config>::weigh(i32 i) {
     transform_logits(i);
     mask_interval(i);
     mask_custom(i);
+  } else if constexpr (!may_scale_late) {
+    const Element scale = Traits::splat(p_.sm_scale * log2_e);
+    tile::map(scores_, extent, [&](Element s, int) { return s * scale; });
   }
   using L = typename Scores::Layout;
-  const bool late = plain || scales_late();
+  const bool late = may_scale_late && (plain || scales_late());
   const float multiplier = late ? p_.sm_scale * log2_e : 1.f;
   tile::for_slots<L>(extent, [&](int slot) {
     alpha_.e[slot] = maximum_.e[slot];
     float maximum = tile::row_max<Wave>(scores_, slot, extent);
     if (late) maximum *= multiplier;
-    maximum_.e[slot] = tile::max(maximum_.e[slot], maximum);
+    if constexpr (has_slack) {
+      if (maximum > maximum_.e[slot] + Arch::maximum_slack) maximum_.e[slot] = maximum;
+    } else {
+      maximum_.e[slot] = tile::max(maximum_.e[slot], maximum);
+    }
   });
   // A loop of its own, so that compilers for CPUs take several rows at once.
   tile::for_slots<L>(
       extent, [&](int slot) { alpha_.e[slot] = Arch::exp2(alpha_.e[slot] - reference(slot)); });
+  if constexpr (has_slack) {
+    bool changed = false;
+    WF_UNROLL
+    for (float alpha : alpha_.e) changed = changed || alpha != 1.f;
+    rescales_ = Arch::any_of_wave(changed);
+  }
   tile::for_slots<L>(extent, [&](int slot) {
     const Element shift = Traits::splat(reference(slot));
     if constexpr (requires { requires Arch::scales_late; }) {

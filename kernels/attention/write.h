@@ -20,7 +20,9 @@ WF_DEVICE RowEnd Steps<Arch, config>::end_row(int slot, float sink) const {
   const float maximum = maximum_.e[slot];
   const float sum = tile::row_total<Wave>(sum_, slot);
   float weights = sum;  // as the product saw them
-  if constexpr (Arch::rounds_weights) weights = tile::row_total<Wave>(weight_sum_, slot);
+  if constexpr (Arch::rounds_weights) {
+    if (sums_rounded()) weights = tile::row_total<Wave>(weight_sum_, slot);
+  }
   const float top = tile::max(maximum, sink);
   if (top == -tile::infinity && sum == 0.f) return {0.f, -tile::infinity};
   if (top == -tile::infinity) return {sum, sum};  // only NaN logits
@@ -38,10 +40,35 @@ WF_DEVICE void Steps<Arch, config>::finish(const WorkItem& item) {
   } else {
     Arch::with_output_dtype(p_.o_dtype, [&]<DType dtype>() {
       if constexpr (requires { requires Arch::stages_output; } && size_of(dtype) == 2) {
-        if (rows_are_aligned()) return store_staged_rows<dtype>(item);
+        if (tiles_ > 0 && rows_are_aligned()) return store_staged_rows<dtype>(item);
       }
       store_rows<dtype>(item);
     });
+  }
+}
+
+/// A lane's columns of one row of the output.
+template <class Arch, Config config>
+template <DType dtype>
+WF_DEVICE void Steps<Arch, config>::store_row(char* row, int slot, Element factor) {
+  using L = typename Output::Layout;
+  constexpr int neighbours = [] {  // columns of the lane that lie side by side
+    if constexpr (requires { L::neighbours; }) return L::neighbours;
+    return 1;
+  }();
+  const int lane = lane_of_tile();
+  WF_UNROLL
+  for (int j = 0; j < L::active_per_slot(p_.head_dim_vo); j += neighbours) {
+    const int column = L::col(lane, j);
+    if constexpr (neighbours == 1) {
+      Arch::template store<dtype>(row, column, p_.head_dim_vo,
+                                  output_.e[L::index(slot, j)] * factor);
+    } else {
+      tile::Several<Element, neighbours> values;
+      WF_UNROLL
+      for (int i = 0; i < neighbours; ++i) values.e[i] = output_.e[L::index(slot, j + i)] * factor;
+      Arch::template store<dtype>(row, column, p_.head_dim_vo, values);
+    }
   }
 }
 
@@ -52,22 +79,17 @@ WF_DEVICE void Steps<Arch, config>::store_rows(const WorkItem& item) {
   const float v_scale = value_scale(p_, item.kv_head);
   char* out = static_cast<char*>(p_.o);
   tile::for_slots<L>(output_extent(), [&](int slot) {
-    const i32 row = L::row(lane_, slot);
+    const i32 row = L::row(lane_of_tile(), slot);
     const Row query = row_of(p_, item, tile::min(row, rows_ - 1));
     const RowEnd end = end_row(slot, sink_of(p_, query.head));
     if (row >= rows_) return;
     const i64 token = request().q_begin + query.token;
-    if (p_.lse != nullptr && L::col(lane_, 0) == 0) {
+    if (p_.lse != nullptr && L::col(lane_of_tile(), 0) == 0) {
       p_.lse[token * p_.lse_stride_token + query.head * p_.lse_stride_head] = end.lse;
     }
     char* to = out + (token * p_.o_stride_token + query.head * p_.o_stride_head) * size_of(dtype);
     const Element factor = Traits::splat(end.factor * v_scale);
-    WF_UNROLL
-    for (int j = 0; j < L::active_per_slot(p_.head_dim_vo); ++j) {
-      const int column = L::col(lane_, j);
-      Arch::template store<dtype>(to, column, p_.head_dim_vo,
-                                  output_.e[L::index(slot, j)] * factor);
-    }
+    store_row<dtype>(to, slot, factor);
   });
 }
 
@@ -79,18 +101,18 @@ WF_DEVICE void Steps<Arch, config>::store_staged_rows(const WorkItem& item) {
   using L = typename Output::Layout;
   const float v_scale = value_scale(p_, item.kv_head);
   tile::for_slots<L>(output_extent(), [&](int slot) {
-    const i32 row = L::row(lane_, slot);
+    const i32 row = L::row(lane_of_tile(), slot);
     const Row query = row_of(p_, item, tile::min(row, rows_ - 1));
     const RowEnd end = end_row(slot, sink_of(p_, query.head));
     const i64 token = request().q_begin + query.token;
-    if (row < rows_ && p_.lse != nullptr && L::col(lane_, 0) == 0) {
+    if (row < rows_ && p_.lse != nullptr && L::col(lane_of_tile(), 0) == 0) {
       p_.lse[token * p_.lse_stride_token + query.head * p_.lse_stride_head] = end.lse;
     }
     const float factor = end.factor * v_scale;
     tile::map_row(output_, slot, output_extent(), [&](Element o) { return o * factor; });
   });
   char* out = static_cast<char*>(p_.o);
-  Arch::template store_staged<dtype>(shared_.query, output_, rows_, p_.head_dim_vo, [&](i32 row) {
+  Arch::template store_staged<dtype>(query_tile(), output_, rows_, p_.head_dim_vo, [&](i32 row) {
     const Row query = row_of(p_, item, row);
     const i64 token = request().q_begin + query.token;
     return out + (token * p_.o_stride_token + query.head * p_.o_stride_head) * size_of(dtype);
@@ -101,18 +123,14 @@ template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::store_partial(const WorkItem& item) {
   using L = typename Output::Layout;
   tile::for_slots<L>(output_extent(), [&](int slot) {
-    const i32 row = L::row(lane_, slot);
+    const i32 row = L::row(lane_of_tile(), slot);
     const RowEnd end = end_row(slot, -tile::infinity);
     if (row >= rows_) return;
     const i64 at = i64{item.partial} + row;
-    if (L::col(lane_, 0) == 0) p_.partial_lse[at] = end.lse;
+    if (L::col(lane_of_tile(), 0) == 0) p_.partial_lse[at] = end.lse;
     const Element factor = Traits::splat(end.factor);
     char* to = reinterpret_cast<char*>(p_.partial_o + at * p_.head_dim_vo);
-    WF_UNROLL
-    for (int j = 0; j < L::active_per_slot(p_.head_dim_vo); ++j) {
-      Arch::template store<DType::f32>(to, L::col(lane_, j), p_.head_dim_vo,
-                                       output_.e[L::index(slot, j)] * factor);
-    }
+    store_row<DType::f32>(to, slot, factor);
   });
 }
 

@@ -14,11 +14,11 @@ WF_BOTH void order_items(const PlanTraits& t, const WorkList& list, i32* sorted)
     const WorkItem &x = list.items[a], &y = list.items[b];
     if (x.request != y.request) return x.request < y.request;
     if (x.kv_head != y.kv_head) return x.kv_head < y.kv_head;
-    if (x.row_begin != y.row_begin) return x.row_begin < y.row_begin;
+    if (x.row_begin != y.row_begin) return (x.row_begin < y.row_begin) == (t.deal_first == 0);
     return x.kv_begin != y.kv_begin ? x.kv_begin < y.kv_begin : x.kv_end < y.kv_end;
   };
   for (i32 i = 0; i < n; ++i) sorted[i] = i;
-  if (cuts_line(t)) return;
+  if (only_cuts(t)) return;
   const auto later = [&](i32 a, i32 b) { return before(sorted[b], sorted[a]); };
   const auto swap = [&](i32 a, i32 b) {
     const i32 keep = sorted[a];
@@ -53,7 +53,7 @@ WF_BOTH bool prove(const PlanTraits& t, const Request* requests, i32 count, cons
     const i32 tiles = row_tiles(t, requests[r]);
     for (i32 head = 0; head < t.num_kv_heads; ++head) {
       for (i32 tile = 0; tile < tiles; ++tile) {
-        const Unit u = unit_of(t, requests[r], tile);
+        const Unit u = unit_at(t, requests[r], tile);
         i32 key = u.kv_begin, parts = 0;
         do {
           if (at >= n) return false;

@@ -4,9 +4,11 @@
 // A *unit* is one row tile of one KV head of one request with all keys that its rows can see. Units
 // lie on a line, each as long as it costs, and the line is cut into equal lengths, one a worker. A
 // cut that falls inside a unit splits its KV range at the nearest KV tile, so that no worker
-// exceeds the mean by more than one tile, and at most workers - 1 cuts are made. Where units must
-// not be split freely (allow_split, fixed_split_kv), items go longest first to the least loaded
-// worker instead (Graham 1969).
+// exceeds the mean by more than one tile, and at most workers - 1 cuts are made. Where workers
+// should read the same keys at the same time (deal_first), units are dealt one by one to the least
+// loaded worker as long as it stays below the mean, and the rest of the line is cut to fill up all
+// of them. Where units must not be split freely (allow_split, fixed_split_kv), items go longest
+// first to the least loaded worker instead (Graham 1969).
 #pragma once
 
 #include "attention/mask.h"
@@ -51,6 +53,12 @@ WF_BOTH Unit unit_of(const PlanTraits& t, const Request& r, i32 tile) {
   return {static_cast<i32>(begin), static_cast<i32>(count), low, high > low ? high : low};
 }
 
+/// The same by its place on the line: where units are dealt, long ones (of causal masks) come
+/// first.
+WF_BOTH Unit unit_at(const PlanTraits& t, const Request& r, i32 place) {
+  return unit_of(t, r, t.deal_first != 0 ? row_tiles(t, r) - 1 - place : place);
+}
+
 WF_BOTH i64 kv_tiles(const PlanTraits& t, i32 kv_begin, i32 kv_end) {
   return ceil_div(i64{kv_end} - kv_begin, t.tile_kv);
 }
@@ -62,10 +70,15 @@ WF_BOTH i64 cost_of(const PlanTraits& t, i32 rows, i64 tiles) {
 struct Emitter {
   WorkList& list;
   Capacity capacity;
+  i32* workers = nullptr;  // [items], who takes them; nullptr: not wanted
+  i32 worker = 0;          // who takes the next items
   i64 items = 0, joins = 0, partial_rows = 0;
 
   WF_BOTH void item(const WorkItem& item) {
-    if (items < capacity.items) list.items[items] = item;
+    if (items < capacity.items) {
+      list.items[items] = item;
+      if (workers != nullptr) workers[items] = worker;
+    }
     ++items;
   }
 
@@ -123,50 +136,74 @@ WF_BOTH i64 total_cost(const PlanTraits& t, const Request* requests, i32 count) 
   return total * t.num_kv_heads;
 }
 
-/// Cuts the line of units into equal parts.
-WF_BOTH void cut_line(const PlanTraits& t, const Request* requests, i32 count, Emitter& emit) {
-  const i64 total = total_cost(t, requests, count);
-  const i64 mean = total / t.workers;
-  const i64 rest = total % t.workers;
-  i32 worker = 0;                            // that takes the next item
-  i64 position = 0;                          // of the unit's beginning on the line
-  i64 boundary = mean + (rest > 0 ? 1 : 0);  // end of the worker's part
-  emit.list.worker_begin[0] = 0;
-  const auto next_worker = [&] {
-    ++worker;
-    emit.list.worker_begin[worker] = static_cast<i32>(emit.items);
-    boundary += mean + (worker < rest ? 1 : 0);
-  };
-  for (i32 r = 0; r < count; ++r) {
-    const i32 tiles = row_tiles(t, requests[r]);
-    for (i32 head = 0; head < t.num_kv_heads; ++head) {
-      for (i32 tile = 0; tile < tiles; ++tile) {
-        const Unit u = unit_of(t, requests[r], tile);
-        const i64 weight = u.row_count + t.row_overhead;
-        const i64 length = kv_tiles(t, u.kv_begin, u.kv_end);
-        const i64 cost = cost_of(t, u.row_count, length);
-        i64 done = 0;  // KV tiles given out
-        while (worker + 1 < t.workers && boundary < position + cost) {
-          // The boundary falls behind `inside` KV tiles of this unit, to the nearest tile.
-          const i64 inside = (boundary - position - t.item_overhead * weight + weight / 2) / weight;
-          const i64 cut = inside < length ? inside : length;
-          // Nearer to the unit's end: the next worker begins behind it.
-          if (cut == length && (length > 0 || (boundary - position) * 2 >= cost)) break;
-          if (cut > done) {
-            emit.part(r, head, u, static_cast<i32>(u.kv_begin + done * t.tile_kv),
-                      static_cast<i32>(u.kv_begin + cut * t.tile_kv));
-            done = cut;
-          }
-          next_worker();
-        }
-        emit.part(r, head, u, static_cast<i32>(u.kv_begin + done * t.tile_kv), u.kv_end);
-        emit.end_unit(r, head, u);
-        position += cost;
-        while (worker + 1 < t.workers && boundary <= position) next_worker();
+/// A place on the line of units.
+struct Place {
+  i32 request = 0, head = 0, tile = 0;
+};
+
+/// Calls f(request, head, unit) for the units from `place` on while it returns true; `place` is
+/// then the unit for which it did not.
+template <class F>
+WF_BOTH void for_units(const PlanTraits& t, const Request* requests, i32 count, Place& place,
+                       F&& f) {
+  for (; place.request < count; ++place.request, place.head = 0) {
+    const Request& r = requests[place.request];
+    const i32 tiles = row_tiles(t, r);
+    for (; place.head < t.num_kv_heads; ++place.head, place.tile = 0) {
+      for (; place.tile < tiles; ++place.tile) {
+        if (!f(place.request, place.head, unit_at(t, r, place.tile))) return;
       }
     }
   }
+}
+
+/// Cuts the line of units from `place` on into parts; worker w takes a length of room(w), in all
+/// that of the line. Calls begin_worker(w) before what w takes.
+template <class Room, class Begin>
+WF_BOTH void cut_line(const PlanTraits& t, const Request* requests, i32 count, Place place,
+                      Emitter& emit, Room&& room, Begin&& begin_worker) {
+  i32 worker = 0;          // that takes the next item
+  i64 position = 0;        // of the unit's beginning on the line
+  i64 boundary = room(0);  // end of the worker's part
+  begin_worker(0);
+  const auto next_worker = [&] {
+    begin_worker(++worker);
+    boundary += room(worker);
+  };
+  for_units(t, requests, count, place, [&](i32 request, i32 head, const Unit& u) {
+    const i64 weight = u.row_count + t.row_overhead;
+    const i64 length = kv_tiles(t, u.kv_begin, u.kv_end);
+    const i64 cost = cost_of(t, u.row_count, length);
+    i64 done = 0;  // KV tiles given out
+    while (worker + 1 < t.workers && boundary < position + cost) {
+      // The boundary falls behind `inside` KV tiles of this unit, to the nearest tile.
+      const i64 inside = (boundary - position - t.item_overhead * weight + weight / 2) / weight;
+      const i64 cut = inside < length ? inside : length;
+      // Nearer to the unit's end: the next worker begins behind it.
+      if (cut == length && (length > 0 || (boundary - position) * 2 >= cost)) break;
+      if (cut > done) {
+        emit.part(request, head, u, static_cast<i32>(u.kv_begin + done * t.tile_kv),
+                  static_cast<i32>(u.kv_begin + cut * t.tile_kv));
+        done = cut;
+      }
+      next_worker();
+    }
+    emit.part(request, head, u, static_cast<i32>(u.kv_begin + done * t.tile_kv), u.kv_end);
+    emit.end_unit(request, head, u);
+    position += cost;
+    while (worker + 1 < t.workers && boundary <= position) next_worker();
+    return true;
+  });
   while (worker + 1 < t.workers) next_worker();
+}
+
+/// Cuts the line into equal parts.
+WF_BOTH void cut_equally(const PlanTraits& t, const Request* requests, i32 count, Emitter& emit) {
+  const i64 total = total_cost(t, requests, count);
+  cut_line(
+      t, requests, count, {}, emit,
+      [&](i32 w) { return total / t.workers + (w < total % t.workers ? 1 : 0); },
+      [&](i32 w) { emit.list.worker_begin[w] = static_cast<i32>(emit.items); });
   emit.list.worker_begin[t.workers] = static_cast<i32>(emit.items);
 }
 
@@ -175,7 +212,7 @@ WF_BOTH void cut_fixed(const PlanTraits& t, const Request* requests, i32 count, 
   for (i32 r = 0; r < count; ++r) {
     for (i32 head = 0; head < t.num_kv_heads; ++head) {
       for (i32 tile = 0; tile < row_tiles(t, requests[r]); ++tile) {
-        const Unit u = unit_of(t, requests[r], tile);
+        const Unit u = unit_at(t, requests[r], tile);
         i64 from = u.kv_begin;
         if (t.fixed_split_kv > 0 && t.allow_split != 0) {
           for (i64 cut = (from / t.fixed_split_kv + 1) * t.fixed_split_kv; cut < u.kv_end;
@@ -204,7 +241,7 @@ WF_BOTH void sift_down(i32 at, i32 size, Before&& before, Swap&& swap) {
   }
 }
 
-/// Scratch of assign_longest_first.
+/// Scratch of what deals items.
 struct AssignScratch {
   WorkItem* items;  // [items]
   i32* order;       // [items]
@@ -213,7 +250,50 @@ struct AssignScratch {
   i32* heap;        // [workers]
 };
 
-/// Gives the items, longest first, to the least loaded worker; ties go to the lower index.
+/// The workers by their load, the least loaded first; ties go to the lower index.
+struct Workers {
+  const AssignScratch& scratch;
+  i32 count;
+
+  WF_BOTH Workers(const AssignScratch& s, i32 workers) : scratch(s), count(workers) {
+    for (i32 w = 0; w < workers; ++w) {
+      s.load[w] = 0;
+      s.heap[w] = w;
+    }
+  }
+  WF_BOTH i32 least() const { return scratch.heap[0]; }
+  WF_BOTH void load_least(i64 cost) {
+    const AssignScratch& s = scratch;
+    s.load[least()] += cost;
+    const auto lighter = [&](i32 a, i32 b) {
+      const i64 la = s.load[s.heap[a]], lb = s.load[s.heap[b]];
+      return la != lb ? la < lb : s.heap[a] < s.heap[b];
+    };
+    const auto swap = [&](i32 a, i32 b) {
+      const i32 keep = s.heap[a];
+      s.heap[a] = s.heap[b];
+      s.heap[b] = keep;
+    };
+    sift_down(0, count, lighter, swap);
+  }
+};
+
+/// Puts the items of each worker (`scratch.worker`) together, in the order in which they are.
+WF_BOTH void group_by_worker(const PlanTraits& t, WorkList& list, const AssignScratch& s) {
+  const i32 n = list.item_count;
+  for (i32 w = 0; w <= t.workers; ++w) list.worker_begin[w] = 0;
+  for (i32 i = 0; i < n; ++i) {
+    ++list.worker_begin[s.worker[i] + 1];
+    s.items[i] = list.items[i];
+  }
+  for (i32 w = 0; w < t.workers; ++w) {
+    list.worker_begin[w + 1] += list.worker_begin[w];
+    s.heap[w] = list.worker_begin[w];
+  }
+  for (i32 i = 0; i < n; ++i) list.items[s.heap[s.worker[i]]++] = s.items[i];
+}
+
+/// Gives the items, longest first, to the least loaded worker.
 WF_BOTH void assign_longest_first(const PlanTraits& t, WorkList& list, const AssignScratch& s) {
   const i32 n = list.item_count;
   const auto cost = [&](i32 item) {
@@ -236,45 +316,57 @@ WF_BOTH void assign_longest_first(const PlanTraits& t, WorkList& list, const Ass
     swap_order(0, end);
     sift_down(0, end, shorter, swap_order);
   }
-  for (i32 w = 0; w < t.workers; ++w) {
-    s.load[w] = 0;
-    s.heap[w] = w;
-  }
-  const auto lighter = [&](i32 a, i32 b) {
-    const i64 la = s.load[s.heap[a]], lb = s.load[s.heap[b]];
-    return la != lb ? la < lb : s.heap[a] < s.heap[b];
-  };
-  const auto swap_heap = [&](i32 a, i32 b) {
-    const i32 keep = s.heap[a];
-    s.heap[a] = s.heap[b];
-    s.heap[b] = keep;
-  };
-  for (i32 w = 0; w <= t.workers; ++w) list.worker_begin[w] = 0;
+  Workers workers(s, t.workers);
   for (i32 i = 0; i < n; ++i) {
-    const i32 item = s.order[i];
-    const i32 w = s.heap[0];
-    s.worker[item] = w;
-    s.load[w] += cost(item);
-    ++list.worker_begin[w + 1];
-    sift_down(0, t.workers, lighter, swap_heap);
+    s.worker[s.order[i]] = workers.least();
+    workers.load_least(cost(s.order[i]));
   }
-  for (i32 w = 0; w < t.workers; ++w) list.worker_begin[w + 1] += list.worker_begin[w];
-  for (i32 i = 0; i < n; ++i) s.items[i] = list.items[i];
-  for (i32 w = 0; w < t.workers; ++w) s.heap[w] = list.worker_begin[w];
-  for (i32 i = 0; i < n; ++i) list.items[s.heap[s.worker[i]]++] = s.items[i];
+  group_by_worker(t, list, s);
+}
+
+/// Deals units along the line to the least loaded worker while it stays within the mean; what is
+/// left of the line fills up the workers.
+WF_BOTH void deal_and_fill(const PlanTraits& t, const Request* requests, i32 count, Emitter& emit,
+                           const AssignScratch& s) {
+  const i64 total = total_cost(t, requests, count);
+  Workers workers(s, t.workers);
+  Place place;
+  for_units(t, requests, count, place, [&](i32 request, i32 head, const Unit& u) {
+    const i32 worker = workers.least();
+    const i64 cost = cost_of(t, u.row_count, kv_tiles(t, u.kv_begin, u.kv_end));
+    if (s.load[worker] + cost > total / t.workers) return false;
+    emit.worker = worker;
+    emit.part(request, head, u, u.kv_begin, u.kv_end);
+    emit.end_unit(request, head, u);
+    workers.load_least(cost);
+    return true;
+  });
+  cut_line(
+      t, requests, count, place, emit,
+      [&](i32 w) { return total / t.workers + (w < total % t.workers ? 1 : 0) - s.load[w]; },
+      [&](i32 w) { emit.worker = w; });
 }
 
 WF_BOTH bool cuts_line(const PlanTraits& t) { return t.allow_split != 0 && t.fixed_split_kv == 0; }
+/// Items are then in the order of the line.
+WF_BOTH bool only_cuts(const PlanTraits& t) { return cuts_line(t) && t.deal_first == 0; }
 
-/// Makes the list in the caller's arrays. `scratch` is needed only where cuts_line() is false. On a
+/// Makes the list in the caller's arrays. `scratch` is needed only where only_cuts() is false. On a
 /// status other than ok the counts in `list` are what would have been needed.
 WF_BOTH Status make_work_list(const PlanTraits& t, const Request* requests, i32 count,
                               const Capacity& capacity, const AssignScratch& scratch,
                               WorkList& list) {
   Emitter emit{list, capacity};
-  if (cuts_line(t)) {
-    cut_line(t, requests, count, emit);
+  if (only_cuts(t)) {
+    cut_equally(t, requests, count, emit);
     return emit.finish();
+  }
+  if (cuts_line(t)) {
+    emit.workers = scratch.worker;
+    deal_and_fill(t, requests, count, emit, scratch);
+    const Status status = emit.finish();
+    if (status == Status::ok) group_by_worker(t, list, scratch);
+    return status;
   }
   cut_fixed(t, requests, count, emit);
   const Status status = emit.finish();

@@ -47,8 +47,9 @@ struct Entry {
       kind == Kind::filtered || kind == Kind::renorm || kind == Kind::mask;
   using Memory = typename Group::SearchMemory;
   /// That a multiprocessor has registers for.
-  static constexpr int resident_blocks = searches ? 2 : 3;
+  static constexpr int resident_blocks = threads > 256 || searches ? 2 : 3;
   static constexpr int shared_bytes = searches ? sizeof(Memory) : sizeof(typename Group::Memory);
+  static constexpr float least_logit = -0x1.fffffep127f;
 
   WF_DEVICE static void run(const Launch& p, void* memory) {
     Entry entry{p, *static_cast<Memory*>(memory), Group(*static_cast<Memory*>(memory))};
@@ -62,17 +63,16 @@ struct Entry {
   Memory& memory;
   Group group;
 
-  /// Calls see(value) for this lane's values.
-  template <class See>
-  WF_DEVICE auto read(i64 row, float behind, See&& see) const {
+  WF_DEVICE auto values_of(i64 row, float behind) const {
     const char* data =
         static_cast<const char*>(p.in.data) + row * p.in.stride * size_of(p.in.dtype);
-    return group.read({data, p.in.dtype, p.size, behind}, AsItIs{}, see);
+    return group.values({data, p.in.dtype, p.size, behind}, AsItIs{});
   }
-  /// The first message.
-  WF_DEVICE Share tell(const Share& mine) {
-    Group::meet();
-    return group.reduce(mine, join);
+  /// (Many rows are brought by each other's loads.)
+  template <class Values>
+  WF_DEVICE static void prefetch(const Values& values) {
+    static_assert(Group::kept == 0);
+    if constexpr (Group::blocks > 1) values.prefetch();
   }
   WF_DEVICE void* out_row(i64 row) const {
     return static_cast<char*>(p.out.data) + row * p.out.stride * size_of(p.out.dtype);
@@ -80,73 +80,84 @@ struct Entry {
   /// Writes f(value) of every value of a row.
   template <class Values, class F>
   WF_DEVICE void write(i64 row, const Values& values, F&& f) const {
-    values.for_steps([&](int i, const auto& v) {
-      Group::store(out_row(row), p.out.dtype, values.segment, i, tile::map_several<float>(f, v));
+    values.for_batches([&](const auto& batch) {
+      WF_UNROLL
+      for (int i = 0; i < batch.steps; ++i) {
+        Group::store(out_row(row), p.out.dtype, batch, i, tile::map_several<float>(f, batch.v[i]));
+      }
     });
   }
-  WF_DEVICE static bool is_drawable(const Share& share, float floor) {
-    return share.count == 0 && share.maximum > floor && share.maximum < tile::infinity;
+  template <class Values>
+  WF_DEVICE Share extremes(const Values& values) {
+    Share mine;
+    values.for_batches([&](const auto& batch) {
+      batch.for_values([&](float a) {
+        mine.mass += a == a ? 0 : 1;  // NaN
+        mine.most = Group::larger(a, mine.most);
+      });
+    });
+    return group.reduce(mine, Join{});
   }
-
   WF_DEVICE void softmax(i64 row) {
     const double temperature = read_number(p.temperature, row);
-    Share mine;
-    const auto logits =
-        read(row, -tile::infinity, [&](const auto& v) { add_range(mine, v, -tile::infinity); });
-    const Share seen = tell(mine);
+    const auto logits = values_of(row, -tile::infinity);
+    logits.fetch();
+    Group::meet();
+    const Share seen = extremes(logits);
     const float unit = exponent_unit(static_cast<float>(temperature));
-    mine = {};
-    const auto weights = logits.mapped(true, ToWeight<Group>{seen.maximum, unit},
-                                       [&](const auto& v) { add_mass(mine, v); });
-    const double total = group.reduce(mine, join).mass;
-    const bool good = is_drawable(seen, -tile::infinity) && temperature > 0 &&
-                      temperature < double{tile::infinity};
+    const auto weights = logits.with(ToWeight<Group>{true, seen.most, unit});
+    Share mine;
+    weights.for_batches(
+        [&](const auto& batch) { batch.for_values([&](float a) { mine.mass += double{a}; }); });
+    const double total = group.reduce(mine, Join{}).mass;
+    const bool good = seen.mass == 0 && seen.most > -tile::infinity && seen.most < tile::infinity &&
+                      temperature > 0 && temperature < double{tile::infinity};
     const float factor = good ? static_cast<float>(1 / total) : tile::quiet_nan;
     write(row, weights, [=](float w) { return w * factor; });
   }
 
   WF_DEVICE void renormalize(i64 row) {
-    Share mine;
-    const auto weights = read(row, 0.f, [&](const auto& v) {
-      add_mass(mine, v);
-      add_range(mine, v, 0.f);
-    });
-    const Share seen = tell(mine);
+    const auto weights = values_of(row, 0.f);
+    prefetch(weights);
+    Group::meet();
     Filter filter;
-    if (!read_filter(p, row, filter) || !is_drawable(seen, 0.f)) {
+    const bool is_known = read_filter(p, row, filter);
+    GroupSearch<Group, decltype(weights), true> search(group, memory, weights);
+    const Tally seen = search.first_pass(filter, Sample<Group>(group, weights), 1);
+    if (!is_known || !is_drawable(seen.total, seen.least)) {
       return write(row, weights, [](float) { return tile::quiet_nan; });
     }
-    const float threshold = threshold_of(weights, seen, filter);
-    const double mass = threshold > 0.f ? kept(group, weights, threshold).mass : seen.mass;
+    const Summary summary{seen.total, seen.most};
+    const float threshold = filter_threshold(filter, p.size, summary, search);
+    const double mass = threshold > 0.f ? search.mass_of(threshold) : seen.total;
     const Scale scale = scale_to_one(mass);
     write(row, weights,
           [=](float w) { return threshold <= w ? w * scale.power * scale.factor : 0.f; });
   }
 
   WF_DEVICE void mask(i64 row) {
-    Share mine;
-    const auto logits =
-        read(row, -tile::infinity, [&](const auto& v) { add_range(mine, v, -tile::infinity); });
-    const Share seen = tell(mine);
+    const auto logits = values_of(row, -tile::infinity);
+    prefetch(logits);
+    Group::meet();
     Filter filter;
-    if (!read_filter(p, row, filter) || seen.count > 0) {
+    const bool is_known = read_filter(p, row, filter);
+    GroupSearch<Group, decltype(logits), false> search(group, memory, logits);
+    const Tally seen = search.first_pass(filter, Sample<Group>(group, logits), 0);
+    if (!is_known || seen.total > 0) {
       return write(row, logits, [](float) { return tile::quiet_nan; });
     }
     float threshold = -tile::infinity;
     if (filter.top_k < p.size) {
-      GroupSearch search(group, memory, logits);
       const double k = static_cast<double>(filter.top_k);
-      threshold = search.threshold_of(Amount::number, -tile::infinity, seen.maximum, k);
+      threshold = search.threshold_of(Amount::number, -tile::infinity, seen.most, k);
     }
     write(row, logits, [=](float a) { return threshold <= a ? a : -tile::infinity; });
   }
 
-  template <class Values>
-  WF_DEVICE float threshold_of(const Values& weights, const Share& seen, const Filter& filter) {
-    return filter_threshold(filter, p.size, Summary{seen.mass, seen.maximum},
-                            GroupSearch(group, memory, weights));
+  /// Of a tally or a share that weighed all of a row: NaN and infinity are in the sum.
+  WF_DEVICE static bool is_drawable(double mass, float least) {
+    return mass > 0 && mass < double{tile::infinity} && least >= 0.f;
   }
-
   WF_DEVICE void write_sample(i64 sample, i64 token) const {
     const i64 at = sample * p.samples.stride;
     if (p.samples.dtype == DType::i64) {
@@ -168,30 +179,57 @@ struct Entry {
 
   WF_DEVICE void sample(i64 sample) {
     const i64 row = p.indices.data != nullptr ? read_int(p.indices, sample) : sample;
-    if (row < 0 || row >= p.rows) return reject(sample);
-    const float floor = p.logits ? -tile::infinity : 0.f;
-    Share mine;
-    const auto values = read(row, floor, [&](const auto& v) {
-      if (!p.logits) add_mass(mine, v);
-      add_range(mine, v, floor);
-    });
-    Share seen = tell(mine);
-    if (!is_drawable(seen, floor)) return reject(sample);
     Filter filter;
-    if (searches && !read_filter(p, sample, filter)) return reject(sample);
-    mine = {};
-    const auto weights = values.mapped(p.logits, ToWeight<Group>{seen.maximum, exponent_unit(1.f)},
-                                       [&](const auto& v) { add_mass(mine, v); });
-    if (p.logits) {
-      seen = group.reduce(mine, join);
-      seen.maximum = 1.f;
+    Group::meet();
+    if (row < 0 || row >= p.rows || !read_filter(p, sample, filter)) return reject(sample);
+    const auto values = values_of(row, p.logits ? -tile::infinity : 0.f);
+    prefetch(values);
+    // Logits are weighed in units of the largest of a sample or, where one is so far above it that
+    // its weight is infinite, of the row.
+    float reference = least_logit;
+    while (!draw_from(sample, values, filter, reference)) {
+      const Share seen = extremes(values);
+      if (seen.mass > 0 || seen.most == tile::infinity) return reject(sample);
+      reference = seen.most;
     }
-    float threshold = 0.f;
+  }
+  WF_DEVICE ToWeight<Group> to_weight(float reference) const {
+    return {p.logits, reference, exponent_unit(1.f)};
+  }
+  /// False for logits whose weights are not finite.
+  template <class Values>
+  WF_DEVICE bool draw_from(i64 sample, const Values& values, const Filter& filter,
+                           float reference) {
     if constexpr (searches) {
-      threshold = threshold_of(weights, seen, filter);
-      seen = kept(group, weights, threshold);
+      Sample<Group> sampled(group, values);
+      reference = Group::larger(reference, sampled.most);
+      sampled.apply(to_weight(reference));
+      const auto weights = values.with(to_weight(reference));
+      GroupSearch<Group, decltype(weights), true> search(group, memory, weights);
+      const Tally seen = search.first_pass(filter, sampled, p.logits ? 0 : 1);
+      if (!is_drawable(seen.total, seen.least)) return give_up(sample, seen.total);
+      const Summary summary{seen.total, seen.most};
+      const float threshold = filter_threshold(filter, p.size, summary, search);
+      search.tell_masses(threshold);
+      Group::sync();
+      finish(sample, weights, threshold);
+    } else {
+      if (p.logits) reference = Group::larger(reference, Sample<Group>(group, values).most);
+      const auto weights = values.with(to_weight(reference));
+      const Share seen = group.reduce(tell_masses(group, weights, -tile::infinity), Join{});
+      if (!is_drawable(seen.mass, seen.least)) return give_up(sample, seen.mass);
+      finish(sample, weights, -tile::infinity);
     }
-    draw(group, weights, threshold, seen.mass, uniform_of(sample),
+    return true;
+  }
+  WF_DEVICE bool give_up(i64 sample, double mass) const {
+    if (p.logits && mass == double{tile::infinity}) return false;
+    reject(sample);
+    return true;
+  }
+  template <class Values>
+  WF_DEVICE void finish(i64 sample, const Values& weights, float threshold) const {
+    draw(group, weights, threshold, uniform_of(sample),
          [&](i64 token) { write_sample(sample, token); });
   }
 };

@@ -41,11 +41,11 @@ WF_DEVICE float filter_threshold(const Filter& filter, i64 size, const Summary& 
       if (filter.top_k == 0 || filter.top_k >= size) continue;
     } else {
       if (!(filter.top_p < 1)) continue;
-      const float floor = filter.top_k_first ? threshold : 0.f;
-      const double mass = floor > 0.f ? search.mass_of(floor) : row.total;
+      const bool is_part = filter.top_k_first && threshold > 0.f;
+      const double mass = is_part ? search.mass_of(threshold) : row.total;
       // All entries below this one together weigh less than what may be dropped.
       const double unit = 0.999 * (1 - filter.top_p) * mass / static_cast<double>(size);
-      least = tile::min(tile::max(static_cast<float>(unit), floor), row.maximum);
+      least = tile::min(tile::max(static_cast<float>(unit), threshold), row.maximum);
       amount = filter.top_p * mass;
     }
     threshold = tile::max(threshold, search.threshold_of(what, least, row.maximum, amount));

@@ -1,5 +1,5 @@
 // Choosing from a row of weights that a group of lanes holds together (tile/<arch>/row_group.h): as
-// in sampling.h, with another schedule. The row is read once; the lanes keep it, if it fits.
+// in sampling.h, with another schedule.
 #pragma once
 
 #include "sampling/search.h"
@@ -22,21 +22,41 @@ WF_DEVICE int walk(int shares, double target, double& before, MassOf&& mass_of) 
   return chosen;
 }
 
-/// In the warp whose segment has it: the entry at which the running mass of the kept entries
-/// exceeds `target`, or their last. `before` is what stands in front of the segment.
+/// Of `count` masses in memory that all lanes see, the one that `uniform` of their sum points at.
+/// `before` is the mass of those in front of it, `target` where it points.
+template <class Group>
+WF_DEVICE int find_mass(const double* masses, int count, double uniform, double& before,
+                        double& target) {
+  const int most = (count + Group::warp_lanes - 1) / Group::warp_lanes;
+  const int first = Group::lane() * most;
+  const int own = tile::max(0, tile::min(most, count - first));
+  double mass = 0;
+  for (int i = 0; i < own; ++i) mass += masses[first + i];
+  const double up_to = Group::sum_to_lane(mass);
+  target = uniform * Group::from_lane(up_to, Group::warp_lanes - 1);
+  const u32 reached = Group::ballot(mass > 0 && up_to > target);
+  const u32 some = Group::ballot(mass > 0);
+  const int lane = reached != 0 ? Group::first_of(reached) : Group::last_of(some);
+  before = up_to - mass;
+  const int chosen = first + walk(own, target, before, [&](int i) { return masses[first + i]; });
+  before = Group::from_lane(before, lane & (Group::warp_lanes - 1));
+  return Group::from_lane(chosen, lane & (Group::warp_lanes - 1));
+}
+
+/// In the warp whose piece it is: the entry at which the running mass of the kept entries exceeds
+/// `target`, or their last. `before` is what stands in front of the piece.
 template <class Group, class Values>
-WF_DEVICE void draw_in_segment(const Values& values, float threshold, double target, double before,
-                               i64& token) {
+WF_DEVICE void draw_in_piece(const Values& values, int piece, float threshold, double target,
+                             double before, i64& token) {
   bool found = false;
   i64 last = -1;
-  values.for_steps([&](int i, const auto& v) {
-    if (found) return;
+  const auto see = [&](const auto& v, i64 column) {
     double mass = 0;
     WF_UNROLL
     for (int e = 0; e < Group::width; ++e) {
       if (v.e[e] < threshold || !(v.e[e] > 0.f)) continue;
       mass += double{v.e[e]};
-      last = values.segment.column(i) + e;
+      last = column + e;
     }
     const double running = before + Group::sum_to_lane(mass);
     const u32 reached = Group::ballot(running > target && mass > 0);
@@ -47,30 +67,34 @@ WF_DEVICE void draw_in_segment(const Values& values, float threshold, double tar
       for (int e = 0; e < Group::width; ++e) {
         if (v.e[e] < threshold || !(v.e[e] > 0.f) || (token >= 0 && sum > target)) continue;
         sum += double{v.e[e]};
-        token = values.segment.column(i) + e;
+        token = column + e;
       }
     }
     before = Group::from_lane(running, Group::warp_lanes - 1);
+  };
+  values.for_batches(piece, [&](const auto& batch) {
+    WF_UNROLL
+    for (int i = 0; i < batch.steps; ++i) {
+      if (!found) see(batch.v[i], batch.column(i));
+    }
   });
   if (found) return;
   last = Group::largest_of_warp(last);
   if (Group::lane() == 0) token = last;
 }
 
-/// Calls write(token) in one lane. The last message was the kept entries' masses, `total` in all.
+/// Calls write(token) in one lane. All blocks have been told the masses of the kept entries.
 template <class Group, class Values, class Write>
-WF_DEVICE void draw(const Group& group, const Values& values, float threshold, double total,
-                    double uniform, Write&& write) {
-  const double target = uniform * total;
-  double before = 0;
-  const int block = walk(Group::blocks, target, before,
-                         [&](int i) { return group.template block_part<Share>(i).mass; });
-  if (block != Group::block_rank()) return;
-  const int warp = walk(Group::warps, target, before,
-                        [&](int i) { return group.template warp_part<Share>(i).mass; });
-  if (warp != Group::warp()) return;
+WF_DEVICE void draw(const Group& group, const Values& values, float threshold, double uniform,
+                    Write&& write) {
+  constexpr int turn = Group::blocks * Group::warps;
+  double before, target;
+  const int chosen =
+      find_mass<Group>(group.masses(), values.pieces.count * turn, uniform, before, target);
+  const int warp = chosen % turn;
+  if (warp != Group::block_rank() * Group::warps + Group::warp()) return;
   i64 token = -1;
-  draw_in_segment<Group>(values, threshold, target, before, token);
+  draw_in_piece<Group>(values, chosen / turn, threshold, target, before, token);
   if (token >= 0) write(token);
 }
 
@@ -82,14 +106,19 @@ struct AsItIs {
   }
 };
 
-/// A logit as a weight.
+/// A logit as a weight, in units of that of `reference`; a weight as it is.
 template <class Group>
 struct ToWeight {
-  float maximum, unit;
+  bool is_logit;
+  float reference, unit;
 
   WF_DEVICE typename Group::Element operator()(typename Group::Element v) const {
     using T = tile::ElementTraits<typename Group::Element>;
-    return Group::exp2((v - T::splat(maximum)) * T::splat(unit));
+    return is_logit ? Group::exp2((v - T::splat(reference)) * T::splat(unit)) : v;
+  }
+  WF_DEVICE float operator()(float a) const {
+    using T = tile::ElementTraits<typename Group::Element>;
+    return (*this)(T::splat(a)).e[0];
   }
 };
 

@@ -1,54 +1,69 @@
-// What a group of lanes that holds a row learns of all of it.
+// What a group of lanes learns of all of a row with one message.
 #pragma once
 
 #include "tile/element.h"
 
 WF_NAMESPACE_BEGIN(sampling)
 
-/// What a group learns of its row with one message.
+/// Thresholds that are looked for: `low` or above it, and below `high`.
+struct Window {
+  float low = -tile::infinity, high = tile::infinity;
+};
+
+/// The entries of a row, and where they stand to a window. What lies between its ends is listed.
+struct Tally {
+  double total = 0;
+  double above = 0;  // mass of those of at least `high`
+  float least = tile::infinity, most = -tile::infinity;
+  i32 number_above = 0;
+  i32 ties = 0;  // with `low`
+  i32 listed = 0;
+  i32 longest = 0;  // list of a warp
+};
+WF_DEVICE Tally join(const Tally& a, const Tally& b) {
+  return {a.total + b.total,
+          a.above + b.above,
+          tile::min(a.least, b.least),
+          tile::max(a.most, b.most),
+          a.number_above + b.number_above,
+          a.ties + b.ties,
+          a.listed + b.listed,
+          tile::max(a.longest, b.longest)};
+}
+
+/// Mass, and extremes.
 struct Share {
   double mass = 0;
-  float maximum = -tile::infinity;
-  i32 count = 0;
+  float least = tile::infinity, most = -tile::infinity;
 };
-WF_DEVICE Share join(Share a, Share b) {
-  return {a.mass + b.mass, tile::max(a.maximum, b.maximum), a.count + b.count};
+WF_DEVICE Share join(const Share& a, const Share& b) {
+  return {a.mass + b.mass, tile::min(a.least, b.least), tile::max(a.most, b.most)};
 }
-
-template <class Element>
-WF_DEVICE double wide_sum(const Element& v) {
-  double sum = 0;
-  WF_UNROLL
-  for (float a : v.e) sum += double{a};
-  return sum;
-}
-
-/// Adds to a lane's share: the mass of a value's, the largest of them, and how many are less than
-/// `floor` or NaN.
-template <class Element>
-WF_DEVICE void add_mass(Share& share, const Element& v) {
-  share.mass += wide_sum(v);
-}
-template <class Element>
-WF_DEVICE void add_range(Share& share, const Element& v, float floor) {
-  WF_UNROLL
-  for (float a : v.e) {
-    share.maximum = tile::max(a, share.maximum);
-    if (!(floor <= a)) ++share.count;
+/// (Templates cannot take an overload set.)
+struct Join {
+  template <class T>
+  WF_DEVICE T operator()(const T& a, const T& b) const {
+    return join(a, b);
   }
-}
+};
 
-/// The mass of the entries of at least `threshold`.
+/// Tells all blocks what the pieces' entries of at least `threshold` weigh. Returns this lane's
+/// share.
 template <class Group, class Values>
-WF_DEVICE Share kept(Group& group, const Values& values, float threshold) {
+WF_DEVICE Share tell_masses(const Group& group, const Values& values, float threshold) {
   Share mine;
-  values.for_steps([&](int, const auto& v) {
-    WF_UNROLL
-    for (float a : v.e) {
-      if (threshold <= a) mine.mass += double{a};
-    }
-  });
-  return group.reduce(mine, join);
+  for (int piece = 0; piece < values.pieces.count; ++piece) {
+    double mass = 0;
+    values.for_batches(piece, [&](const auto& batch) {
+      batch.for_values([&](float a) {
+        if (!(a < threshold)) mass += double{a};  // NaN too
+        mine.least = Group::smaller(a, mine.least);
+      });
+    });
+    mine.mass += mass;
+    group.tell_mass(piece, Group::sum_of_warp(mass));
+  }
+  return mine;
 }
 
 WF_NAMESPACE_END

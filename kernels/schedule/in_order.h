@@ -17,6 +17,7 @@ struct InOrder {
   template <class Steps, class Item>
   WF_DEVICE static void run(Steps& steps, const Item& item) {
     steps.begin_item(item);
+    steps.load_q_begin(item);
     const i32 tiles = steps.tiles();
     // Behind the last tile loads are empty, so that completions count alike.
     WF_UNROLL

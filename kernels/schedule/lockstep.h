@@ -19,6 +19,7 @@ struct Lockstep {
   WF_DEVICE static void run(Bundle& bundle, const Item& item) {
     for (i32 head = 0; head < bundle.heads(); ++head) {
       bundle.steps[head].begin_item(bundle.item(item, head));
+      bundle.steps[head].load_q_begin(bundle.item(item, head));
     }
     const i32 tiles = bundle.steps[0].tiles();
     for (i32 i = 0; i < tiles; ++i) {

@@ -120,10 +120,21 @@ WF_DEVICE E larger(E x, E y) {
   return max(x, y);
 }
 
+/// In two chains, whose instructions do not wait for each other.
 template <class Wave, class Fragment>
 WF_DEVICE float row_max(const Fragment& a, int slot, Extent extent) {
   using E = typename Fragment::Element;
-  const E partial = fold_row(a, slot, extent, [](E x, E y) { return larger<Wave>(x, y); });
+  using L = typename Fragment::Layout;
+  const int count = L::active_per_slot(extent.cols);
+  E partial = a.e[L::index(slot, 0)];
+  E other = partial;
+  WF_UNROLL
+  for (int j = 1; j + 1 < count; j += 2) {
+    partial = larger<Wave>(partial, a.e[L::index(slot, j)]);
+    other = larger<Wave>(other, a.e[L::index(slot, j + 1)]);
+  }
+  if (count % 2 == 0) partial = larger<Wave>(partial, a.e[L::index(slot, count - 1)]);
+  partial = larger<Wave>(partial, other);
   return join_row<Wave, typename Fragment::Layout>(
       reduce_max(partial), [](float x, float y) { return larger<Wave>(x, y); });
 }

@@ -48,6 +48,10 @@ Device common_device(std::string_view operation, std::initializer_list<Argument>
   return first != nullptr ? first->view.device : Device{};
 }
 
+void fail_no_kernel(std::string_view operation, const std::string& device) {
+  fail_unsupported(operation, join("no kernel for ", device, "; use_device(\"cpu\") has one"));
+}
+
 TensorRule check(std::string_view operation, std::string_view argument, const TensorView& view) {
   if (view.rank < 0 || view.rank > max_rank) {
     fail_argument(operation, argument, join("of rank ", view.rank), join("rank 0 to ", max_rank));
@@ -71,8 +75,7 @@ const TensorRule& TensorRule::on_cpu() const {
                   "a tensor on cpu (there is no kernel for another device)");
   }
   if (host_device() != "cpu") {
-    fail_unsupported(std::string(operation),
-                     join("no kernel for ", host_device(), "; use_device(\"cpu\") has one"));
+    fail_no_kernel(operation, host_device());
   }
   return *this;
 }

@@ -49,6 +49,8 @@ template <class Value, class Accepted>
   throw_invalid(operation, argument, join(value), join(accepted));
 }
 [[noreturn]] void fail_unsupported(std::string_view operation, const std::string& what);
+/// Of an operation that only the CPU has.
+[[noreturn]] void fail_no_kernel(std::string_view operation, const std::string& device);
 
 template <class Value, class Accepted>
 void require(bool condition, std::string_view operation, std::string_view argument,

@@ -69,11 +69,13 @@ namespace {
 /// come.
 int known_local_bytes(const KernelSpec& spec) {
   if (std::holds_alternative<RopeConfig>(spec.config)) return 8;
+  // What a search knows of its row, while all lanes read it.
+  if (std::holds_alternative<SamplingConfig>(spec.config)) return 160;
   const auto* attention = std::get_if<attention::Config>(&spec.config);
   if (attention == nullptr || attention->few_rows) return 0;
   const bool wide = attention->head_dim_qk == 256;
   if (spec.architecture == Architecture::sm90a) {
-    return wide ? 520 : attention->head_dim_qk == 128 ? 112 : 0;
+    return wide ? 448 : attention->head_dim_qk == 128 ? 104 : 80;  // none where tiles are plain
   }
   return wide ? 8 : 0;
 }

@@ -184,7 +184,7 @@ std::string gpu_source(const KernelSpec& spec, const attention::Config& config) 
                             "  Kernel::run(params, memory);\n",
                             alone ? "__launch_bounds__(Kernel::threads, 1)"
                                   : "__launch_bounds__(Kernel::threads)")
-              : hip_kernel(entry, "1, 1",
+              : hip_kernel(entry, config.tile_rows > 128 ? "2, 2" : "1, 1",
                            "  WF_SHARED static Kernel::Steps::Shared shared;\n"
                            "  Kernel::run(params, &shared);\n"),
       "}\n");

@@ -267,7 +267,10 @@ void check_config(const KernelSpec& spec, const SamplingConfig& c) {
   const int most = target.has_clusters ? std::min(8, c.lanes / 32) : 1;
   core::require(c.blocks >= 1 && c.blocks <= most && (c.blocks & (c.blocks - 1)) == 0, operation,
                 "blocks", c.blocks, core::join("a power of 2 up to ", most));
-  core::require(c.kept <= 16, operation, "kept", c.kept, "up to 16");
+  core::require(c.kept <= 16 && c.kept % 4 == 0, operation, "kept", c.kept,
+                "a multiple of 4 up to 16");
+  core::require(c.kept == 0 || c.kind == sampling::Kind::softmax, operation, "kept", c.kept,
+                "0, but for softmax");
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ constexpr Target amd(Architecture architecture, const char* name, const char* he
           .name = name,
           .header = header,
           .type = type,
-          .schedule = "schedule::InOrder",
-          .schedule_header = "schedule/in_order.h",
+          .schedule = "schedule::ByWaves<config.tile_rows / 32>",
+          .schedule_header = "schedule/ping_pong.h",
           .rows_header = "tile/cdna/rows.h",
           .compiler_name = name};
 }

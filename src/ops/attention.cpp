@@ -183,7 +183,8 @@ void Plan::distribute(const GraphLimits& limits) {
                         .fixed_split_kv = options.fixed_split_kv,
                         .allow_split = options.allow_split ? 1 : 0,
                         .item_overhead = 1,
-                        .row_overhead = part.kernel.row_overhead};
+                        .row_overhead = part.kernel.row_overhead,
+                        .deal_first = part.kernel.deals_units ? 1 : 0};
     if (fixed) {
       core::require(part.work.requests.size() <= limits.parts[i].requests, plan_operation,
                     "qo_indptr", core::join(part.work.requests.size(), " requests"),

@@ -69,6 +69,10 @@ AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o, bool c
           .workers = o.workers > 0 ? o.workers : all,
           // Reading K and V costs what the products of sixteen rows do.
           .row_overhead = 16,
+          // Blocks that read the same keys at a time find them in the L2 cache.
+          .deals_units =
+              generate::target_of(chosen->architecture).platform == generate::Platform::cuda &&
+              !chosen->config.few_rows,
           .tensor_maps = chosen->config.tensor_maps};
 }
 

@@ -16,6 +16,7 @@ struct AttentionKernel {
   int heads_per_item = 1;
   int workers = 1;
   int row_overhead = 0;      // of a KV tile, in rows: PlanTraits
+  bool deals_units = false;  // PlanTraits: deal_first
   bool tensor_maps = false;  // launched with KvTensorMaps behind the parameters
   bool operator==(const AttentionKernel&) const = default;
 };

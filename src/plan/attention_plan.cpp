@@ -63,7 +63,7 @@ void make_attention_plan(AttentionPlan& plan, const Capacity* capacity) {
   plan.joins.resize(static_cast<std::size_t>(bounds.joins));
   plan.worker_begin.resize(static_cast<std::size_t>(t.workers) + 1);
   grow(plan.scratch_ints_, 2 * bounds.items + t.workers);
-  if (!cuts_line(t)) {
+  if (!only_cuts(t)) {
     grow(plan.scratch_items_, bounds.items);
     grow(plan.load_, t.workers);
   }

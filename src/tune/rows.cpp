@@ -30,15 +30,22 @@ generate::RowTeams rope_rows() { return {.lanes = 64, .teams = 1}; }
 generate::RowTeams append_rows() { return {.lanes = 16, .teams = 16}; }
 generate::RowTeams index_rows() { return {.lanes = 1, .teams = 256}; }
 
-generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, int passes,
+generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, std::int64_t rows,
                                        const GroupLimits& limits) {
-  constexpr int search_bytes = 54 << 10;  // bins, lists and messages
-  generate::SamplingConfig config{
-      .kind = kind, .lanes = 256, .blocks = limits.has_clusters ? 8 : 1};
-  if (passes == 1) return config;
+  generate::SamplingConfig config{.kind = kind, .lanes = 256, .blocks = 8};
+  if (kind != sampling::Kind::softmax) {  // the others read it once, or once more to write it
+    // Few rows share all multiprocessors; each of many has one for itself, and waits for no other.
+    if (limits.has_clusters && 3 * rows < limits.multiprocessors) return config;
+    config.blocks = limits.has_clusters && rows < limits.multiprocessors ? 2 : 1;
+    constexpr int two_of_512 = 2 * (106 << 10);  // lanes; with what they list
+    if (limits.shared_bytes >= two_of_512) config.lanes = 512;
+    return config;
+  }
+  if (!limits.has_clusters) config.blocks = 1;
+  constexpr int message_bytes = 8 << 10;
   const int step = element_width * config.lanes;  // columns of a block
-  for (int kept : {2, 8, 16}) {
-    const int bytes = kept * step * static_cast<int>(sizeof(float)) + search_bytes;
+  for (int kept : {4, 8, 16}) {
+    const int bytes = kept * step * static_cast<int>(sizeof(float)) + message_bytes;
     if (bytes > limits.shared_bytes || size > std::int64_t{kept} * step * config.blocks) continue;
     config.kept = kept;
     break;

@@ -25,11 +25,11 @@ generate::RowTeams index_rows();
 struct GroupLimits {
   bool has_clusters = false;  // blocks that share memory
   int shared_bytes = 0;       // of a block
+  int multiprocessors = 1;
 };
-/// Rows of a vocabulary of `size`, each for a group of lanes: eight blocks where there are
-/// clusters. They keep it, if they have the memory. `passes` over the row: one needs none of it
-/// kept.
-generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, int passes,
+/// `rows` rows of a vocabulary of `size`, each for a group of lanes: eight blocks where there are
+/// clusters, two or one for each of many rows. Those of softmax are kept, if there is the memory.
+generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, std::int64_t rows,
                                        const GroupLimits& limits);
 
 }  // namespace wavefire::tune

@@ -43,7 +43,11 @@ DType LibraryAttention::operand(const AttentionCase& c) const {
   return bf16 ? DType::bf16 : DType::f32;
 }
 
-bool LibraryAttention::rounds_after_the_sum() const { return test_gpu() != nullptr && is_amd(); }
+/// Kernels of AMD do, and those of Hopper where the output has the type of the weights.
+bool LibraryAttention::rounds_after_the_sum(const AttentionCase& c) const {
+  if (test_gpu() == nullptr) return false;
+  return is_amd() || (test_gpu()->properties().architecture == "sm_90" && c.out == operand(c));
+}
 
 void LibraryAttention::run(AttentionData& data) {
   const AttentionCase& c = data.attention_case();

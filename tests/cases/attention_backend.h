@@ -17,7 +17,7 @@ class AttentionBackend {
   virtual DType operand(const AttentionCase& c) const = 0;
   /// The weights are summed before they are rounded to `operand`, so that those rounded need not
   /// sum up to 1 (Arch::rounds_weights).
-  virtual bool rounds_after_the_sum() const { return false; }
+  virtual bool rounds_after_the_sum(const AttentionCase&) const { return false; }
   /// Plans and runs. Spoils the plan's inputs between the two.
   virtual void run(AttentionData& data) = 0;
 };
@@ -28,7 +28,7 @@ class LibraryAttention : public AttentionBackend {
   std::string name() const override;
   AttentionCase nearest(const AttentionCase& c) const override;
   DType operand(const AttentionCase& c) const override;
-  bool rounds_after_the_sum() const override;
+  bool rounds_after_the_sum(const AttentionCase& c) const override;
   void run(AttentionData& data) override;
 };
 

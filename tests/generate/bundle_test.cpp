@@ -91,7 +91,10 @@ TEST(Bundle, TheCommonListHasWhatDevicesAskFor) {
   }
   for (int kind = 0; kind <= static_cast<int>(sampling::Kind::mask); ++kind) {
     for (std::int64_t size : {1, 32768, 128256, 262144, 300000}) {
-      ask(tune::sampling_rows(static_cast<sampling::Kind>(kind), size, 2, {true, 227 << 10}));
+      for (std::int64_t rows : {1, 64, 200}) {
+        ask(tune::sampling_rows(static_cast<sampling::Kind>(kind), size, rows,
+                                {true, 227 << 10, 132}));
+      }
     }
   }
   EXPECT_EQ(asked, common);

@@ -1,5 +1,6 @@
-// A captured graph follows later plans: other lengths, longer ones than at capture, other pages.
-// For GPUs and the virtual Instinct.
+// A captured graph follows later plans: other lengths, longer ones than at capture, other pages;
+// for decode and for prefill, whose kernels may read K and V by tensor maps. For GPUs and the
+// virtual Instinct.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,18 +18,20 @@ namespace {
 constexpr std::int64_t page_size = 16, kv_heads = 2, group = 4, head_dim = 64, batch = 3;
 constexpr std::int64_t pool = 64;  // pages
 
-/// Decode of a batch whose lengths and pages change from plan to plan.
-class Decode {
+/// A batch of requests of `q_len` tokens whose lengths and pages change from plan to plan.
+class Requests {
  public:
-  explicit Decode(std::mt19937& random)
+  Requests(std::mt19937& random, int q_len)
       : random_(random),
-        q_(random_tensor(DType::bf16, {batch, kv_heads * group, head_dim}, Layout::packed, random)),
+        q_len_(q_len),
+        q_(random_tensor(DType::bf16, {batch * q_len, kv_heads * group, head_dim}, Layout::packed,
+                         random)),
         k_(random_tensor(DType::bf16, {pool, page_size, kv_heads, head_dim}, Layout::packed,
                          random)),
         v_(random_tensor(DType::bf16, {pool, page_size, kv_heads, head_dim}, Layout::packed,
                          random)),
-        out_(DType::bf16, {batch, kv_heads * group, head_dim}),
-        lse_(DType::f32, {batch, kv_heads * group}) {
+        out_(DType::bf16, {batch * q_len, kv_heads * group, head_dim}),
+        lse_(DType::f32, {batch * q_len, kv_heads * group}) {
     tensors_.q = q_.view();
     tensors_.k = k_.view();
     tensors_.v = v_.view();
@@ -44,7 +47,7 @@ class Decode {
       indptr.push_back(indptr.back() +
                        static_cast<std::int32_t>((length + page_size - 1) / page_size));
       last.push_back(static_cast<std::int32_t>((length - 1) % page_size + 1));
-      qo.push_back(qo.back() + 1);
+      qo.push_back(qo.back() + q_len_);
     }
     pages.resize(static_cast<std::size_t>(indptr.back()));
     tables_ = {HostTensor::of(indptr), HostTensor::of(pages), HostTensor::of(last),
@@ -58,6 +61,7 @@ class Decode {
     o.num_qo_heads = kv_heads * group;
     o.head_dim_qk = head_dim;
     o.device = test_device();
+    o.causal = true;
     o.workers = 12;
     o.graph_pages = graph ? pool : 0;
     attention.plan(o, tables_[3].view(),
@@ -74,57 +78,64 @@ class Decode {
 
  private:
   std::mt19937& random_;
+  int q_len_;
   HostTensor q_, k_, v_, out_, lse_;
   AttentionTensors tensors_;
   std::array<HostTensor, 4> tables_;
 };
 
-device::Graph capture(Decode& decode, const BatchAttention& attention,
+device::Graph capture(Requests& requests, const BatchAttention& attention,
                       const device::Stream& stream) {
   const StreamScope scope(test_device(), stream.handle());
-  return device::Graph::capture(stream, [&] { decode.run(attention); });
+  return device::Graph::capture(stream, [&] { requests.run(attention); });
 }
 
-TEST(AttentionGraph, FollowsAHundredPlans) {
+/// Replays the graph of a plan of short requests after each of `plans` other ones, and compares.
+void expect_to_follow(int plans, int q_len, std::uint32_t seed) {
   ASSERT_NE(test_gpu(), nullptr) << "set WAVEFIRE_TEST_DEVICE";
-  std::mt19937 random(11);
-  Decode decode(random);
+  std::mt19937 random(seed);
+  Requests requests(random, q_len);
   const device::Stream stream(*test_gpu());
   BatchAttention captured, fresh;
   const auto plan_captured = [&](const std::vector<int>& lengths) {
     const StreamScope scope(test_device(), stream.handle());
-    decode.plan(captured, lengths, true);
+    requests.plan(captured, lengths, true);
   };
-  plan_captured({5, 1, 20});
+  plan_captured({q_len + 4, q_len, q_len + 19});
   {
     const StreamScope scope(test_device(), stream.handle());
-    decode.run(captured);  // kernels are there before the capture
+    requests.run(captured);  // kernels are there before the capture
   }
   stream.synchronize();
-  const device::Graph graph = capture(decode, captured, stream);
-  for (int i = 0; i < 100; ++i) {
+  const device::Graph graph = capture(requests, captured, stream);
+  for (int i = 0; i < plans; ++i) {
     SCOPED_TRACE("plan " + std::to_string(i));
     std::vector<int> lengths;
-    for (int b = 0; b < batch; ++b) lengths.push_back(1 + static_cast<int>(random() % 300));
+    for (int b = 0; b < batch; ++b) lengths.push_back(q_len + static_cast<int>(random() % 300));
     plan_captured(lengths);
-    decode.take_result();
+    requests.take_result();
     graph.launch(stream);
     stream.synchronize();
-    const auto replayed = decode.take_result();
-    decode.replan(fresh, false);
-    decode.run(fresh);
-    ASSERT_EQ(replayed, decode.take_result());
+    const auto replayed = requests.take_result();
+    requests.replan(fresh, false);
+    requests.run(fresh);
+    ASSERT_EQ(replayed, requests.take_result());
   }
 }
+
+TEST(AttentionGraph, DecodeFollowsAHundredPlans) { expect_to_follow(100, 1, 11); }
+
+// Groups of four query heads: more packed rows than a kernel for few rows takes.
+TEST(AttentionGraph, PrefillFollowsPlans) { expect_to_follow(8, 9, 13); }
 
 TEST(AttentionGraph, PlansThatDoNotFitAreRefused) {
   ASSERT_NE(test_gpu(), nullptr) << "set WAVEFIRE_TEST_DEVICE";
   std::mt19937 random(12);
-  Decode decode(random);
+  Requests requests(random, 1);
   BatchAttention attention;
-  decode.plan(attention, {5, 1}, true);
-  expect_rejected("qo_indptr", [&] { decode.plan(attention, {5, 1, 7}, true); });
-  decode.plan(attention, {300, 2}, true);
+  requests.plan(attention, {5, 1}, true);
+  expect_rejected("qo_indptr", [&] { requests.plan(attention, {5, 1, 7}, true); });
+  requests.plan(attention, {300, 2}, true);
 }
 
 }  // namespace

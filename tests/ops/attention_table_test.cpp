@@ -164,7 +164,7 @@ TEST(AttentionTable, WeightsSumUpToOne) {
                        std::int64_t head) {
       const double one = r.v_scale * reference::at_or(r.v_head_scale, head / c.group, 1);
       const double rounding =
-          backend.rounds_after_the_sum() ? tolerance::unit_roundoff(backend.operand(c)) : 0;
+          backend.rounds_after_the_sum(c) ? tolerance::unit_roundoff(backend.operand(c)) : 0;
       const double sums = (8 + 4 * std::sqrt(static_cast<double>(r.kv_len))) * 0x1p-24 + rounding;
       const double tolerance = one * (sums + tolerance::unit_roundoff(c.out));
       const double expected = sees_nothing(r, row / r.num_qo_heads) ? 0 : one;

@@ -144,25 +144,40 @@ bool drawn_at(const Values& kept, double uniform, std::int64_t token) {
          target <= before + kept[static_cast<std::size_t>(token)] + slack;
 }
 
+void expect_drawn_from(const TensorView& weights, const SamplingFilters& f, DType token_dtype,
+                       std::mt19937& random) {
+  const std::int64_t rows = weights.shape[0], size = weights.shape[1];
+  HostTensor samples(token_dtype, {rows});
+  const std::uint64_t seed = random(), offset = random();
+  sample({weights, false, {}}, f, {seed, offset}, samples.view());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t token = token_dtype == DType::i32 ? samples.view().as<std::int32_t>()[r]
+                                                         : samples.view().as<std::int64_t>()[r];
+    ASSERT_TRUE(token >= 0 && token < size);
+    const math::Philox words = math::philox(seed, offset, static_cast<std::uint64_t>(r));
+    ASSERT_TRUE(drawn_at(filtered(row_of(weights, r), f),
+                         math::to_uniform(words.word[0], words.word[1]), token))
+        << "row " << r << " token " << token;
+  }
+}
+
 TEST(Sampling, DrawsInvertTheDistributionFunction) {
   std::mt19937 random(2);
   for_covering({shapes, 3, 8, 11, 2}, [&](const std::vector<int>& v) {
-    const std::int64_t size = vocabularies[v[2]], rows = 5;
-    const HostTensor p =
-        weights_of(static_cast<Shape>(v[0]), value_dtypes[v[1]], rows, size, random);
-    const SamplingFilters f = filters_of(v[3], size);
-    HostTensor samples(v[4] == 0 ? DType::i32 : DType::i64, {rows});
-    const std::uint64_t seed = random(), offset = random();
-    sample({p.view(), false, {}}, f, {seed, offset}, samples.view());
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const std::int64_t token =
-          v[4] == 0 ? samples.view().as<std::int32_t>()[r] : samples.view().as<std::int64_t>()[r];
-      ASSERT_TRUE(token >= 0 && token < size);
-      const math::Philox words = math::philox(seed, offset, static_cast<std::uint64_t>(r));
-      ASSERT_TRUE(drawn_at(filtered(row_of(p.view(), r), f),
-                           math::to_uniform(words.word[0], words.word[1]), token))
-          << "row " << r << " token " << token;
-    }
+    const std::int64_t size = vocabularies[v[2]];
+    const HostTensor p = weights_of(static_cast<Shape>(v[0]), value_dtypes[v[1]], 5, size, random);
+    expect_drawn_from(p.view(), filters_of(v[3], size), v[4] == 0 ? DType::i32 : DType::i64,
+                      random);
+  });
+}
+
+// GPUs give each of many rows a block of its own.
+TEST(Sampling, DrawsFromManyRows) {
+  std::mt19937 random(9);
+  for_covering({shapes, 2, 11}, [&](const std::vector<int>& v) {
+    const std::int64_t size = v[1] == 0 ? 1203 : 2080;
+    const HostTensor p = weights_of(static_cast<Shape>(v[0]), DType::f32, 160, size, random);
+    expect_drawn_from(p.view(), filters_of(v[2], size), DType::i32, random);
   });
 }
 

@@ -114,6 +114,36 @@ TEST(AttentionPlan, LeavesWholeWhatNeedsNoCut) {
             "worker 1: request 0 head 1 rows [0, 1) keys [0, 96)\n");
 }
 
+TEST(AttentionPlan, DealsLongUnitsFirstAndCutsTheRest) {
+  const auto p = make({.num_kv_heads = 2,
+                       .tile_rows = 4,
+                       .tile_kv = 4,
+                       .workers = 2,
+                       .causal = 1,
+                       .item_overhead = 0,
+                       .deal_first = 1},
+                      {{12, 12}});
+  // Units of 3, 2, 1, 3, 2, 1 tiles; a worker takes six.
+  EXPECT_EQ(plan::to_string(p),
+            "worker 0: request 0 head 0 rows [8, 12) keys [0, 12)\n"
+            "worker 0: request 0 head 1 rows [8, 12) keys [0, 12)\n"
+            "worker 1: request 0 head 0 rows [4, 8) keys [0, 8)\n"
+            "worker 1: request 0 head 0 rows [0, 4) keys [0, 4)\n"
+            "worker 1: request 0 head 1 rows [4, 8) keys [0, 8)\n"
+            "worker 1: request 0 head 1 rows [0, 4) keys [0, 4)\n");
+}
+
+TEST(AttentionPlan, FillsUpWorkersWithTheUnitsThatAreLeft) {
+  const auto p =
+      make({.tile_rows = 4, .tile_kv = 4, .workers = 2, .item_overhead = 0, .deal_first = 1},
+           {{12, 16}});
+  EXPECT_EQ(plan::to_string(p),
+            "worker 0: request 0 head 0 rows [8, 12) keys [0, 16)\n"
+            "worker 0: request 0 head 0 rows [0, 4) keys [0, 8) -> partial 0, join 0\n"
+            "worker 1: request 0 head 0 rows [4, 8) keys [0, 16)\n"
+            "worker 1: request 0 head 0 rows [0, 4) keys [8, 16) -> partial 4, join 0\n");
+}
+
 TEST(AttentionPlan, SkipsKeysBehindTheDiagonalAndBeforeTheWindow) {
   const auto p = make({.tile_rows = 4, .tile_kv = 4, .causal = 1, .window_left = 1}, {{8, 8}});
   EXPECT_EQ(plan::to_string(p),
@@ -187,6 +217,7 @@ AttentionPlan random_plan(Dice& dice) {
   t.allow_split = dice(0, 4) == 0 ? 0 : 1;
   t.item_overhead = dice(0, 2);
   t.row_overhead = dice(0, 12);
+  t.deal_first = dice(0, 2) == 0 ? 1 : 0;
   std::vector<std::pair<int, int>> lengths(static_cast<std::size_t>(dice(0, 6)));
   for (auto& [q, kv] : lengths) {
     q = dice(0, 3) == 0 ? dice(0, 40) : dice(0, 2);

@@ -52,6 +52,7 @@ void plan_from(const std::uint8_t* data, std::size_t size) {
   t.allow_split = in.number(5) == 0 ? 0 : 1;
   t.item_overhead = in.integer(0, 4);
   t.row_overhead = in.integer(0, 20);
+  t.deal_first = in.integer(0, 1);
   const std::uint32_t requests = in.number(20);
   const std::uint32_t long_kv = in.number(4) == 0 ? 16000000u : 3000u;
   for (std::uint32_t r = 0; r < requests; ++r) {

@@ -36,8 +36,8 @@ struct Kernel {
 };
 constexpr int barrier_bytes = 1024;
 constexpr Kernel kernels[] = {
-    {"attention_sm80", 64, 64, 128, 4 * 64 * head_dim * 2, false},
-    {"attention_sm90", 128, 128, 384, (4 * 128 + 128) * head_dim * 2 + barrier_bytes, true},
+    {"attention_sm80", 64, 64, 128, (4 * 64 + 64) * head_dim * 2, false},
+    {"attention_sm90", 128, 128, 384, (5 * 128 + 2 * 128) * head_dim * 2 + barrier_bytes, true},
 };
 
 void must(CUresult result, const char* what) {

@@ -1,4 +1,4 @@
-// How attention of many rows is tiled on sm_90a (docs/kernels/prefill.md).
+// How attention of many rows is tiled on sm_90a (docs/kernels/attention-sm90.md).
 #pragma once
 
 #include "attention/config.h"

@@ -10,12 +10,20 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
+template <bool takes_turns, int stages>
+struct BarriersOf : NoBarriers<stages> {};
+template <>
+struct BarriersOf<true, LeftOut::stages> : LeftOut {};
+
 template <int waves>
 struct CdnaTeam : CdnaCommon<waves> {
   using Common = CdnaCommon<waves>;
   using Common::team_lanes;
   using Common::team_sync;
   struct Tail {};
+  /// Eight waves take turns (schedule/ping_pong.h): one half loads K and the other V, in the same
+  /// registers.
+  static constexpr bool takes_turns = waves == 8;
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, CdnaAccumulatorLayout<rows, cols>>;
@@ -33,23 +41,36 @@ struct CdnaTeam : CdnaCommon<waves> {
   template <auto>
   using QueryTile = NoQueryTile;
   template <int stages>
-  using Barriers = NoBarriers<stages>;
+  using Barriers = BarriersOf<takes_turns, stages>;
+  static constexpr int loading_lanes = takes_turns ? team_lanes / 2 : team_lanes;
   template <class Tile, class Place>
   struct PendingPart {
-    PendingTile<Tile, team_lanes>& tile;
+    PendingTile<Tile, loading_lanes> tile;
     NextPlace<Place>& next;
   };
   template <class KTile, class VTile, class Place>
   struct Pending {
     NextPlace<Place> next;
-    PendingTile<KTile, team_lanes> k_tile;
-    PendingTile<VTile, team_lanes> v_tile;
-    WF_DEVICE auto k() { return PendingPart<KTile, Place>{k_tile, next}; }
-    WF_DEVICE auto v() { return PendingPart<VTile, Place>{v_tile, next}; }
+    PendingChunks<KTile, loading_lanes> k_chunks;
+    PendingChunks<VTile, loading_lanes> v_chunks;
+    WF_DEVICE auto k() { return PendingPart<KTile, Place>{{k_chunks.chunk}, next}; }
+    WF_DEVICE auto v() {
+      if constexpr (takes_turns) {
+        static_assert(KTile::rows * KTile::chunks == VTile::rows * VTile::chunks);
+        return PendingPart<VTile, Place>{{k_chunks.chunk}, next};
+      } else {
+        return PendingPart<VTile, Place>{{v_chunks.chunk}, next};
+      }
+    }
   };
 
   template <class Barriers>
-  WF_DEVICE static void init(Barriers&) {}
+  WF_DEVICE static void init(Barriers& barriers) {
+    if constexpr (takes_turns) {
+      barriers.clear();
+      team_sync();
+    }
+  }
   template <class Pending>
   WF_DEVICE static void begin_item(Pending& pending) {
     pending.next.first = -1;
@@ -60,21 +81,29 @@ struct CdnaTeam : CdnaCommon<waves> {
                                    const Source& source, const Tail&, int which, i32 first,
                                    i32 count) {
     if (count <= 0) return;
+    if constexpr (requires { source.neighbours(first); }) {
+      if (const char* from = source.neighbours(first)) {
+        fetch_neighbours(pending.tile, from, source.row_bytes(), source.columns(), count);
+        return;
+      }
+    }
     look_up<Tile::rows>(pending.next, source, first);
     fetch_rows(pending.tile, source, pending.next.place, count);
-    if (which == 1) {
+    if (takes_turns || which == 1) {
       look_up<Tile::rows>(pending.next, source, first + Tile::rows);
     }
   }
   /// Between two barriers: every wave is done with the tile before, and every wave sees the new
-  /// one.
+  /// one. In turns the schedule has them.
   template <class Tile, class Place, class Source, class Transform>
   WF_DEVICE static void load_end(Tile& tile, PendingPart<Tile, Place> pending, NoSlot,
                                  const Source& source, i32, i32 count, bool, Transform&&) {
-    team_sync();
-    clear_behind(pending.tile, count, source.columns());
-    place_rows(tile, pending.tile);
-    team_sync();
+    if constexpr (!takes_turns) team_sync();
+    if (count > 0) {
+      clear_behind(pending.tile, count, source.columns());
+      place_rows(tile, pending.tile);
+    }
+    if constexpr (!takes_turns) team_sync();
   }
   template <class Operand, class Address, class Transform>
   WF_DEVICE static void load_left(Operand& to, NoQueryTile&, DType, i32 rows, i32 dims, int lane,
@@ -92,14 +121,33 @@ struct CdnaTeam : CdnaCommon<waves> {
     mfma_ab(c, a, b);
   }
   template <class Output, class Weights, class Tile>
+    requires(!takes_turns)
   WF_DEVICE static void add_non_finite(Output& c, const Weights& a, Tile& b, Extent, int) {
     take_non_finite(c, a, b, [] { team_sync(); });
+  }
+  // In turns: when the tile is placed, and before its product. `row_of` gives where a row lies in
+  // memory.
+  template <class Tile, class Place>
+  WF_DEVICE static void leave_out(PendingPart<Tile, Place> pending, LeftOut& left_out, i32 number) {
+    leave_out_non_finite(pending.tile, left_out, number);
+  }
+  template <class Tile, class Output, class Weights, class RowOf>
+  WF_DEVICE static void add_left_out(Output& c, const Weights& a, const LeftOut& left_out,
+                                     i32 number, i32 dims, RowOf&& row_of) {
+    for (u64 rows = left_out.rows(number, Tile::rows); rows != 0; rows &= rows - 1) {
+      const int key = __builtin_ctzll(rows);
+      tile::add_left_out<Tile::dtype>(c, a, key, row_of(key), dims);
+    }
   }
   template <class Accumulator>
   WF_DEVICE static void multiply_end(Accumulator&) {}
   template <class Weights, class Scores>
   WF_DEVICE static void to_weights(Weights& weights, const Scores& scores, Extent) {
     relayout(weights, scores);
+    if constexpr (takes_turns) {
+      WF_UNROLL
+      for (Short4& four : weights.r) isa::compute_now(four);  // in this turn
+    }
   }
 };
 

@@ -18,10 +18,10 @@ struct NextPlace {
 
 template <int rows, class Place, class Source>
 WF_DEVICE void look_up(NextPlace<Place>& next, const Source& source, i32 first) {
-  static_assert(rows <= 64);
+  static_assert(rows == 32 || rows == 64);
   if (next.first == first) return;
   next.first = first;
-  next.place = source.segment[0].place(first + isa::thread() % rows);
+  next.place = source.segment[0].place(first + (isa::thread() & (rows - 1)));
 }
 
 /// Which rows and columns a lane copies: chunks of one column, of neighbouring rows where it can,
@@ -32,18 +32,20 @@ struct CopyLayout {
   static constexpr int together = per_lane < 4 ? per_lane : 4;
   static_assert(lanes % Tile::chunks == 0 && per_lane % together == 0);
   /// Read anew, or addresses would fill registers between tiles.
-  const int lane = isa::thread_anew();
+  const u32 lane = static_cast<u32>(isa::thread_anew()) % lanes;
   WF_DEVICE int row(int i) const {
     constexpr int step = lanes / Tile::chunks * together;
-    return i / together * step + lane / Tile::chunks * together + i % together;
+    return i / together * step + static_cast<int>(lane / Tile::chunks) * together + i % together;
   }
-  WF_DEVICE i32 column() const { return lane % Tile::chunks * Tile::chunk_elements; }
+  WF_DEVICE i32 column() const {
+    return static_cast<i32>(lane % Tile::chunks) * Tile::chunk_elements;
+  }
 };
 
 /// Asks for the first `count` rows of a tile; each lane holds the place of one. The last one and
 /// the first column stand for those behind the end.
 template <class Tile, int lanes, class Source>
-WF_DEVICE void fetch_rows(PendingTile<Tile, lanes>& pending, const Source& source,
+WF_DEVICE void fetch_rows(PendingTile<Tile, lanes> pending, const Source& source,
                           typename Source::Place place, i32 count) {
   const CopyLayout<Tile, lanes> layout;
   i32 column = layout.column();
@@ -66,11 +68,27 @@ WF_DEVICE void fetch_rows(PendingTile<Tile, lanes>& pending, const Source& sourc
   }
 }
 
+/// The same where the rows of the tile follow each other: `from` is that of the first one, the same
+/// in all lanes, and lanes differ by less than 4 GiB.
+template <class Tile, int lanes>
+WF_DEVICE void fetch_neighbours(PendingTile<Tile, lanes> pending, const char* from, u32 row_bytes,
+                                i32 columns, i32 count) {
+  const CopyLayout<Tile, lanes> layout;
+  const u32 column = layout.column() < columns ? static_cast<u32>(layout.column()) : 0;
+  WF_UNROLL
+  for (int i = 0; i < layout.per_lane; ++i) {
+    const u32 row = static_cast<u32>(min(layout.row(i), count - 1));
+    const u32 offset = row * row_bytes + column * size_of(Tile::dtype);
+    pending.chunk[i] = *reinterpret_cast<const Chunk*>(from + offset);
+  }
+}
+
 /// Rows from `count` on and columns from `dims` on become zero.
 template <class Tile, int lanes>
-WF_DEVICE void clear_behind(PendingTile<Tile, lanes>& pending, i32 count, i32 dims) {
+WF_DEVICE void clear_behind(PendingTile<Tile, lanes> pending, i32 count, i32 dims) {
   const CopyLayout<Tile, lanes> layout;
   if (count >= Tile::rows && dims >= Tile::cols) return;
+  isa::keep_order();  // a branch: selects would cost whole tiles, too
   WF_UNROLL
   for (int i = 0; i < layout.per_lane; ++i) {
     if (layout.row(i) >= count || layout.column() >= dims) pending.chunk[i] = Chunk{0, 0, 0, 0};
@@ -79,16 +97,20 @@ WF_DEVICE void clear_behind(PendingTile<Tile, lanes>& pending, i32 count, i32 di
 
 template <DType dtype, int rows, int cols, int lanes>
 WF_DEVICE void place_rows(PaddedTile<dtype, rows, cols>& tile,
-                          const PendingTile<PaddedTile<dtype, rows, cols>, lanes>& pending) {
+                          PendingTile<PaddedTile<dtype, rows, cols>, lanes> pending) {
   using Tile = PaddedTile<dtype, rows, cols>;
   const CopyLayout<Tile, lanes> layout;
   WF_UNROLL
   for (int i = 0; i < layout.per_lane; ++i) {
-    // The padding leaves rows aligned to eight bytes.
-    u64* to = reinterpret_cast<u64*>(&tile.data[Tile::offset(layout.row(i), layout.column())]);
+    u16* to = &tile.data[Tile::offset(layout.row(i), layout.column())];
     const Chunk chunk = pending.chunk[i];
-    to[0] = chunk[0] | static_cast<u64>(chunk[1]) << 32;
-    to[1] = chunk[2] | static_cast<u64>(chunk[3]) << 32;
+    if constexpr (Tile::stride * size_of(dtype) % sizeof(Chunk) == 0) {
+      *reinterpret_cast<Chunk*>(to) = chunk;
+    } else {  // the padding leaves rows aligned to eight bytes
+      u64* halves = reinterpret_cast<u64*>(to);
+      halves[0] = chunk[0] | static_cast<u64>(chunk[1]) << 32;
+      halves[1] = chunk[2] | static_cast<u64>(chunk[3]) << 32;
+    }
   }
 }
 
@@ -109,13 +131,14 @@ WF_DEVICE void store_words(u16* to, const u32 (&words)[count]) {
 
 template <DType dtype, int rows, int cols, int lanes>
 WF_DEVICE void place_rows(TransposedTile<dtype, rows, cols>& tile,
-                          const PendingTile<TransposedTile<dtype, rows, cols>, lanes>& pending) {
+                          PendingTile<TransposedTile<dtype, rows, cols>, lanes> pending) {
   using Tile = TransposedTile<dtype, rows, cols>;
   const CopyLayout<Tile, lanes> layout;
   constexpr int pairs = layout.together / 2;  // of keys
   static_assert(pairs >= 1);
   WF_UNROLL
   for (int i = 0; i < layout.per_lane; i += layout.together) {
+    const int first = Tile::offset(layout.column(), layout.row(i));
     WF_UNROLL
     for (int word = 0; word < 4; ++word) {
       u32 low[pairs], high[pairs];
@@ -125,9 +148,8 @@ WF_DEVICE void place_rows(TransposedTile<dtype, rows, cols>& tile,
         low[pair] = low_halves(a, b);
         high[pair] = high_halves(a, b);
       }
-      const int column = layout.column() + word * 2, key = layout.row(i);
-      store_words(&tile.data[Tile::offset(column, key)], low);
-      store_words(&tile.data[Tile::offset(column + 1, key)], high);
+      store_words(&tile.data[Tile::next_column(first, word * 2)], low);
+      store_words(&tile.data[Tile::next_column(first, word * 2 + 1)], high);
     }
   }
 }

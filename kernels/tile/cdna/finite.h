@@ -1,8 +1,12 @@
 // Values that are not finite, in keys that some rows do not see. Their weight is zero there, but
 // zero times NaN or infinity is NaN: rows of V with such values are added to the rows that weigh
 // them, one by one, and leave the tile (become zero) before its product. Rare, so simple.
+//
+// Where the halves of a team use a tile at different times, such values are left out when the tile
+// is placed in LDS, and added from memory.
 #pragma once
 
+#include "tile/cdna/copy.h"
 #include "tile/cdna/mma.h"
 
 WF_NAMESPACE_BEGIN(tile)
@@ -86,6 +90,60 @@ WF_DEVICE void take_non_finite(Accumulator& c, const Weights& a, Tile& b, Sync&&
     }
   }
   sync();
+}
+
+/// For each row of a stage of V, the number of the tile that was placed there without some values.
+struct LeftOut {
+  static constexpr int stages = 2;
+  i32 tile_of_row[stages][64];
+
+  WF_DEVICE NoSlot k_slot(i32) { return {}; }
+  WF_DEVICE NoSlot v_slot(i32) { return {}; }
+  WF_DEVICE void clear() {
+    const int at = isa::thread();
+    if (at < stages * 64) tile_of_row[at / 64][at % 64] = -1;
+  }
+  /// Bit i: row i of tile number `tile`. The same in all lanes.
+  WF_DEVICE u64 rows(i32 tile, int count) const {
+    const int row = isa::thread() & 63;
+    return isa::ballot(row < count && tile_of_row[tile % stages][row] == tile);
+  }
+};
+
+/// Values that are not finite become zero; what is noted is of tile number `tile`.
+template <class Tile, int lanes>
+WF_DEVICE void leave_out_non_finite(PendingTile<Tile, lanes> pending, LeftOut& left_out, i32 tile) {
+  const CopyLayout<Tile, lanes> layout;
+  WF_UNROLL
+  for (int i = 0; i < layout.per_lane; ++i) {
+    bool found = false;
+    WF_UNROLL
+    for (int word = 0; word < 4; ++word) {
+      const u32 pair = pending.chunk[i][word];
+      const bool low = is_non_finite<Tile::dtype>(static_cast<u16>(pair));
+      const bool high = is_non_finite<Tile::dtype>(static_cast<u16>(pair >> 16));
+      pending.chunk[i][word] = (low ? 0 : pair & 0xffffu) | (high ? 0 : pair & 0xffff0000u);
+      found = found || low || high;
+    }
+    if (found) left_out.tile_of_row[tile % LeftOut::stages][layout.row(i)] = tile;
+  }
+}
+
+/// c += the values that are not finite in row `key` of a tile, which lies at `row` in memory.
+template <DType dtype, class Accumulator, class Weights>
+WF_DEVICE void add_left_out(Accumulator& c, const Weights& a, int key, const void* row, i32 dims) {
+  using L = typename Accumulator::Layout;
+  const int lane = isa::thread_anew();
+  const float weight = weight_of_key(a, key);
+  WF_UNROLL
+  for (int j = 0; j < L::per_slot; ++j) {
+    const int column = L::col(lane, j);
+    if (column >= dims || weight == 0.f) continue;
+    const u16 value = static_cast<const u16*>(row)[column];
+    float& sum = c.e[L::index(0, j)];
+    if (is_non_finite<dtype>(value)) sum = fma(weight, isa::unpack<dtype>(value, 0), sum);
+    isa::keep_order();
+  }
 }
 
 WF_NAMESPACE_END

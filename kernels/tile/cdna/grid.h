@@ -9,7 +9,7 @@ WF_NAMESPACE_BEGIN(tile)
 template <int waves>
 struct CdnaCommon {
   using Element = float;
-  using Wide = float;
+  using Wide = Floats<4>;
   using Wave = CdnaWave<waves>;
   static constexpr int team_lanes = Wave::team;
   static constexpr int block_threads = team_lanes;
@@ -35,18 +35,33 @@ struct CdnaCommon {
     if (dtype == DType::f16) return f.template operator()<DType::f16>();
     return f.template operator()<DType::f32>();
   }
+  /// Four neighbours; rows begin anywhere, and have a multiple of four columns.
   template <DType dtype>
-  WF_DEVICE static void store(char* row, int column, int dims, float value) {
+  WF_DEVICE static void store(char* row, int column, int dims, Wide value) {
     if (column >= dims) return;
+    char* to = row + i64{column} * size_of(dtype);
     if constexpr (dtype == DType::f32) {
-      reinterpret_cast<float*>(row)[column] = value;
+      isa::store_anywhere(to, Float4{value.e[0], value.e[1], value.e[2], value.e[3]});
     } else {
-      reinterpret_cast<u16*>(row)[column] = isa::round_to_16<dtype>(value);
+      isa::store_anywhere(to, Word2{isa::pack<dtype>(value.e[0], value.e[1]),
+                                    isa::pack<dtype>(value.e[2], value.e[3])});
     }
   }
-  WF_DEVICE static float load_first(const float* row, int column, int) {
-    return load_shared_result(row + column);
+  WF_DEVICE static Wide load_first(const float* row, int column, int) {
+    Wide r;
+    WF_UNROLL
+    for (int i = 0; i < 4; ++i) r.e[i] = load_shared_result(row + column + i);
+    return r;
   }
+  WF_DEVICE static bool any_of_wave(bool condition) { return isa::ballot(condition) != 0; }
+
+  // Turns of the halves of a team (schedule/ping_pong.h).
+  WF_DEVICE static bool is_late_half() { return isa::wave_of_block() >= waves / 2; }
+  /// What was stored to LDS is there behind it. Nothing moves across.
+  WF_DEVICE static void end_turn() { isa::shared_barrier(); }
+  WF_DEVICE static void begin_products() { isa::set_priority<1>(); }
+  WF_DEVICE static void end_products() { isa::set_priority<0>(); }
+
   /// What the team's lanes have written is visible to the others.
   WF_DEVICE static void team_sync() {
     if constexpr (waves == 1) return isa::warp_barrier();

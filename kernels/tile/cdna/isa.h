@@ -16,7 +16,9 @@ typedef short Short8 __attribute__((vector_size(16)));
 typedef _Float16 Half4 __attribute__((vector_size(8)));
 typedef _Float16 Half8 __attribute__((vector_size(16)));
 typedef __bf16 Bfloat8 __attribute__((vector_size(16)));
+typedef float Float4 __attribute__((vector_size(16)));
 typedef float Float16 __attribute__((vector_size(64)));
+typedef u32 Word2 __attribute__((vector_size(8)));
 
 namespace isa {
 
@@ -29,6 +31,11 @@ WF_DEVICE int thread_anew() {
   asm volatile("" : "+v"(x));  // no instruction
   return x;
 }
+/// Keeps a compiler from putting off what gives `a`.
+template <class Vector>
+WF_DEVICE void compute_now(Vector& a) {
+  asm volatile("" : "+v"(a));  // no instruction
+}
 WF_DEVICE int block() { return static_cast<int>(__builtin_amdgcn_workgroup_id_x()); }
 
 WF_DEVICE void barrier() {
@@ -36,6 +43,23 @@ WF_DEVICE void barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+/// A barrier that orders LDS only: loads and stores of memory go on. Nothing moves across.
+WF_DEVICE void shared_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+  __builtin_amdgcn_sched_barrier(0);
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_sched_barrier(0);
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+/// A compiler moves no instruction across.
+WF_DEVICE void keep_order() { __builtin_amdgcn_sched_barrier(0); }
+/// Of this wave, against others of its SIMD.
+template <int priority>
+WF_DEVICE void set_priority() {
+  __builtin_amdgcn_s_setprio(priority);
+}
+/// The number of this wave, known to be the same in all lanes.
+WF_DEVICE int wave_of_block() { return __builtin_amdgcn_readfirstlane(thread() / 64); }
 /// The hardware has one barrier, for all threads of the workgroup.
 template <int id, int threads>
 WF_DEVICE void barrier() {
@@ -106,7 +130,15 @@ WF_DEVICE u16 round_to_16(float a) {
 /// Two floats, `low` in the low half.
 template <DType dtype>
 WF_DEVICE u32 pack(float low, float high) {
-  return round_to_16<dtype>(low) | static_cast<u32>(round_to_16<dtype>(high)) << 16;
+  typedef float Float2 __attribute__((vector_size(8)));
+  const Float2 both = {low, high};
+  if constexpr (dtype == DType::bf16) {
+    typedef __bf16 Bfloat2 __attribute__((vector_size(4)));
+    return __builtin_bit_cast(u32, __builtin_convertvector(both, Bfloat2));
+  } else {
+    typedef _Float16 Half2 __attribute__((vector_size(4)));
+    return __builtin_bit_cast(u32, __builtin_convertvector(both, Half2));
+  }
 }
 /// Half `half` (0: low) of a pair of f16 or bf16.
 template <DType dtype>
@@ -135,6 +167,15 @@ WF_DEVICE void store_as(void* p, int index, float a) {
   } else {
     static_cast<u16*>(p)[index] = round_to_16<dtype>(a);
   }
+}
+
+/// Stores a vector to memory at any multiple of two bytes: the hardware does without alignment.
+template <class Vector>
+WF_DEVICE void store_anywhere(void* p, Vector a) {
+  struct __attribute__((packed, aligned(2))) Anywhere {
+    Vector a;
+  };
+  static_cast<Anywhere*>(p)->a = a;
 }
 
 /// Sixteen aligned bytes.

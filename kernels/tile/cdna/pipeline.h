@@ -9,16 +9,23 @@ struct NoSlot {};
 
 template <int>
 struct NoBarriers {
-  WF_DEVICE NoSlot k_slot(i32) { return {}; }
-  WF_DEVICE NoSlot v_slot(i32) { return {}; }
+  WF_DEVICE NoSlot k_slot(u32) { return {}; }
+  WF_DEVICE NoSlot v_slot(u32) { return {}; }
 };
 
 /// A lane's share of a tile, where `lanes` fetch it.
 template <class Tile, int lanes>
-struct PendingTile {
+struct PendingChunks {
   static_assert(Tile::rows * Tile::chunks % lanes == 0);
   static constexpr int per_lane = Tile::rows * Tile::chunks / lanes;
   Chunk chunk[per_lane];
+};
+
+/// The same as a tile's.
+template <class Tile, int lanes>
+struct PendingTile {
+  static constexpr int per_lane = PendingChunks<Tile, lanes>::per_lane;
+  Chunk* chunk;
 };
 
 WF_NAMESPACE_END

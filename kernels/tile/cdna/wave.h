@@ -11,7 +11,11 @@ struct CdnaWave {
   static constexpr int team = waves * 64;
   /// Read anew with each item, or what depends on it would fill the registers between items.
   WF_DEVICE static int lane() { return isa::thread_anew(); }
-  WF_DEVICE static float shuffle_xor(float a, int mask) { return isa::shuffle_xor(a, mask); }
+  static constexpr bool rereads_lane = true;  // with each tile as well
+  WF_DEVICE static float max(float a, float b) { return __builtin_fmaxf(a, b); }
+  WF_DEVICE static float shuffle_xor(float a, int mask) {
+    return mask == 32 ? isa::other_half(a) : isa::shuffle_xor(a, mask);
+  }
 };
 
 /// Accumulators of a 32x32 MFMA that computes the transposed product: a lane holds one row of the
@@ -31,6 +35,7 @@ struct CdnaAccumulatorLayout {
   static constexpr int col(int lane, int j) {
     return j / 16 * 32 + j % 16 / 4 * 8 + lane % 64 / 32 * 4 + j % 4;
   }
+  static constexpr int neighbours = 4;  // columns in a row
   static constexpr int index(int, int j) { return j; }
   static constexpr int reduce_count = 1;
   static constexpr int reduce_mask(int) { return 32; }

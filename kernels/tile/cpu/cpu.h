@@ -60,8 +60,8 @@ struct Cpu {
   };
   template <int>
   struct Barriers {
-    WF_DEVICE NoSlot k_slot(i32) { return {}; }
-    WF_DEVICE NoSlot v_slot(i32) { return {}; }
+    WF_DEVICE NoSlot k_slot(u32) { return {}; }
+    WF_DEVICE NoSlot v_slot(u32) { return {}; }
   };
   template <class, class, class>
   using Pending = NoPending;

@@ -20,6 +20,25 @@ WF_DEVICE Float16 mfma_32x32(const Short4* a, const Short4* b, Float16 c) {
   }
 }
 
+/// The value of lane `lane ^ 32`.
+WF_DEVICE float other_half(float a) { return shuffle(a, (thread() & 63) ^ 32); }
+
+/// Two weights of a softmax as 16-bit floats, rounded to nearest even in fewer instructions than
+/// other values need: some NaN become zero, in a row whose sum is NaN and so its output.
+template <DType dtype>
+WF_DEVICE u32 pack_weights(float low, float high) {
+  if constexpr (dtype == DType::bf16) {
+    const auto round = [](float a) {
+      const u32 bits = __builtin_bit_cast(u32, a);
+      return bits + (bits >> 16 & 1) + 0x7fffu;
+    };
+    constexpr u32 upper_halves = 0x07060302;
+    return __builtin_amdgcn_perm(round(high), round(low), upper_halves);
+  } else {
+    return pack<dtype>(low, high);
+  }
+}
+
 }  // namespace isa
 
 WF_NAMESPACE_END

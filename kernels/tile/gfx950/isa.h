@@ -24,6 +24,21 @@ WF_DEVICE Float16 mfma_32x32(const Short4* a, const Short4* b, Float16 c) {
   }
 }
 
+/// The value of lane `lane ^ 32`.
+WF_DEVICE float other_half(float a) {
+  const u32 bits = __builtin_bit_cast(u32, a);
+  const auto swapped = __builtin_amdgcn_permlane32_swap(bits, bits, false, false);
+  // {lower half twice, upper half twice}
+  const u32 low = swapped[0], high = swapped[1];
+  return __builtin_bit_cast(float, (thread() & 32) != 0 ? low : high);
+}
+
+/// Two weights of a softmax as 16-bit floats.
+template <DType dtype>
+WF_DEVICE u32 pack_weights(float low, float high) {
+  return pack<dtype>(low, high);
+}
+
 }  // namespace isa
 
 WF_NAMESPACE_END

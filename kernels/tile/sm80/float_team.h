@@ -167,8 +167,8 @@ struct Sm80Float : NvidiaCommon<1> {
   struct NoSlot {};
   template <int>
   struct Barriers {
-    WF_DEVICE NoSlot k_slot(i32) { return {}; }
-    WF_DEVICE NoSlot v_slot(i32) { return {}; }
+    WF_DEVICE NoSlot k_slot(u32) { return {}; }
+    WF_DEVICE NoSlot v_slot(u32) { return {}; }
   };
   struct NoPending {
     WF_DEVICE NoPending& k() { return *this; }

@@ -114,6 +114,75 @@ WF_DEVICE bool barrier_any(bool condition) {
   return result != 0;
 }
 
+/// To a number in shared memory.
+WF_DEVICE void add_shared(u32* p, u32 a) {
+  asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(shared_address(p)), "r"(a) : "memory");
+}
+
+// Instructions under a condition, which compilers would turn into branches or selections.
+
+/// If a is at least `bound`: sum += wide, and counts it.
+WF_DEVICE void add_at_least(double& sum, i32& count, float a, double wide, float bound) {
+  asm("{\n"
+      ".reg .pred p;\n"
+      "setp.ge.f32 p, %2, %4;\n"
+      "@p add.f64 %0, %0, %3;\n"
+      "@p add.s32 %1, %1, 1;\n"
+      "}\n"
+      : "+d"(sum), "+r"(count)
+      : "f"(a), "d"(wide), "f"(bound));
+}
+WF_DEVICE void count_equal(i32& count, float a, float b) {
+  asm("{\n"
+      ".reg .pred p;\n"
+      "setp.eq.f32 p, %1, %2;\n"
+      "@p add.s32 %0, %0, 1;\n"
+      "}\n"
+      : "+r"(count)
+      : "f"(a), "f"(b));
+}
+/// Sets `bit` if a is between the two, neither of them.
+template <u32 bit>
+WF_DEVICE void mark_between(u32& marks, float a, float low, float high) {
+  asm("{\n"
+      ".reg .pred p;\n"
+      "setp.gt.f32 p, %1, %2;\n"
+      "setp.lt.and.f32 p, %1, %3, p;\n"
+      "@p or.b32 %0, %0, %4;\n"
+      "}\n"
+      : "+r"(marks)
+      : "f"(a), "f"(low), "f"(high), "n"(bit));
+}
+/// If `bit` is set: a goes to `address` in shared memory, which moves on.
+template <u32 bit>
+WF_DEVICE void append_marked(u32& address, u32 marks, float a) {
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      ".reg .u32 r;\n"
+      "and.b32 r, %1, %3;\n"
+      "setp.ne.u32 p, r, 0;\n"
+      "@p st.shared.f32 [%0], %2;\n"
+      "@p add.u32 %0, %0, 4;\n"
+      "}\n"
+      : "+r"(address)
+      : "r"(marks), "f"(a), "n"(bit)
+      : "memory");
+}
+/// a += a of the lane `distance` below, if there is one.
+template <int distance>
+WF_DEVICE void add_lower_lane(i32& a) {
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      ".reg .u32 r;\n"
+      "shfl.sync.up.b32 r|p, %0, %1, 0, 0xffffffff;\n"
+      "@p add.s32 %0, %0, r;\n"
+      "}\n"
+      : "+r"(a)
+      : "n"(distance));
+}
+
 WF_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 WF_DEVICE i32 add_device(i32* p, i32 a) {
   i32 r;
@@ -138,6 +207,9 @@ WF_DEVICE Floats<4> load_coherent_4(const float* p) {
                : "memory");
   return r;
 }
+
+/// Into the L2.
+WF_DEVICE void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
 /// Sixteen bytes from global to shared memory, asynchronously; zeros unless `valid`.
 WF_DEVICE void copy_async_16(u32 to, const void* from, bool valid) {
@@ -302,6 +374,11 @@ WF_DEVICE float exp2(float a) {
 WF_DEVICE float max(float a, float b) {
   float r;
   asm("max.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+WF_DEVICE float min(float a, float b) {
+  float r;
+  asm("min.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
   return r;
 }
 WF_DEVICE float reciprocal(float a) {

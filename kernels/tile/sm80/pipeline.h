@@ -16,8 +16,8 @@ struct GroupSlot {
 
 template <int stages>
 struct NoBarriers {
-  WF_DEVICE GroupSlot<stages> k_slot(i32) { return {}; }
-  WF_DEVICE GroupSlot<stages> v_slot(i32) { return {}; }
+  WF_DEVICE GroupSlot<stages> k_slot(u32) { return {}; }
+  WF_DEVICE GroupSlot<stages> v_slot(u32) { return {}; }
 };
 
 WF_NAMESPACE_END

@@ -20,18 +20,25 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   using Tail = KvTensorMaps;
   static constexpr int load_warps = 4;
   static constexpr int block_threads = team_lanes + load_warps * 32;
-  // The block has 64 Ki registers: shares of a thread, in steps of eight.
-  static constexpr int load_registers = 56;
-  static constexpr int team_registers = warpgroups == 3 ? 144 : warpgroups == 2 ? 224 : 240;
-  static_assert(load_warps * 32 * load_registers + team_lanes * team_registers <= 65536);
+  // Shares of a thread in the registers that the block is launched with, in steps of eight. Who
+  // asks for more than the others gave back waits for ever.
+  static constexpr int launch_registers = 65536 / block_threads / 8 * 8;
+  static constexpr int load_registers = 40;
+  static constexpr int team_registers = warpgroups == 3 ? 144 : warpgroups == 2 ? 232 : 240;
+  static_assert(load_warps * 32 * load_registers + team_lanes * team_registers <=
+                block_threads * launch_registers);
   static constexpr bool scales_late = true;  // one fma makes a score exp2's argument
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, NvidiaAccumulatorLayout<rows, cols>>;
   template <auto config>
   using Output = Accumulator<config.tile_rows, config.head_dim_vo>;
+  /// As many tiles as there is memory for: with two, an item's queries come during the item before.
   template <auto config>
-  using QueryTile = SliceTile<config.operand, config.tile_rows, config.head_dim_qk>;
+  static constexpr int query_stages = config.head_dim_qk > 128 ? 1 : 2;
+  template <auto config>
+  using QueryTile =
+      SliceTile<config.operand, config.tile_rows, config.head_dim_qk>[query_stages<config>];
   template <DType dtype, int rows, int cols>
   using LeftOperand = SharedSlices<SliceTile<dtype, rows, cols>>;
   template <DType dtype, int rows, int cols>
@@ -40,8 +47,9 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   using KTile = SliceTile<config.operand, config.tile_kv, config.head_dim_qk>;
   template <auto config>
   using VTile = SliceTile<config.operand, config.tile_kv, config.head_dim_vo>;
+  static constexpr int k_stages_ahead = 1;
   template <int stages>
-  using Barriers = StageBarriers<stages>;
+  using Barriers = StageBarriers<stages, stages + k_stages_ahead>;
   struct NoPending {
     WF_DEVICE NoPending& k() { return *this; }
     WF_DEVICE NoPending& v() { return *this; }
@@ -51,11 +59,32 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
 
   static constexpr bool stages_output = true;  // whole rows go out by shared memory
 
+  static constexpr float maximum_slack = 8.f;  // as FlashAttention-4 does
+
+  WF_DEVICE static i32 uniform(i32 a) { return static_cast<i32>(isa::shuffle(u32(a), 0)); }
+  WF_DEVICE static bool any_of_wave(bool a) { return isa::ballot(a) != 0; }
+  WF_DEVICE static int warpgroup() { return isa::thread() / warpgroup_lanes; }
   WF_DEVICE static void warpgroup_sync() {
-    isa::barrier_of<warpgroup_lanes>(team_barrier + 1 + isa::thread() / warpgroup_lanes);
+    isa::barrier_of<warpgroup_lanes>(team_barrier + 1 + warpgroup());
+  }
+  // A warpgroup's turn to issue products: a barrier that the one before arrives at.
+  static constexpr int turn_barrier = team_barrier + 1 + warpgroups;
+  WF_DEVICE static void take_turn() {
+    if constexpr (warpgroups > 1) {
+      isa::barrier_of<2 * warpgroup_lanes>(turn_barrier + warpgroup());
+    }
+  }
+  WF_DEVICE static void pass_turn() {
+    if constexpr (warpgroups > 1) {
+      const int next = warpgroup() + 1 < warpgroups ? warpgroup() + 1 : 0;
+      isa::barrier_arrive_of<2 * warpgroup_lanes>(turn_barrier + next);
+    }
   }
   WF_DEVICE static bool computes() { return isa::thread() < team_lanes; }
-  WF_DEVICE static void begin_computing() { isa::take_registers<team_registers>(); }
+  WF_DEVICE static void begin_computing() {
+    isa::take_registers<team_registers>();
+    if (warpgroup() == warpgroups - 1) pass_turn();
+  }
   WF_DEVICE static void begin_loading() { isa::give_registers<load_registers>(); }
 
   /// By the whole block, before the first item.
@@ -77,11 +106,11 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   /// wgmma unless a store before the wait depends on it; these sums are never negative.
   template <int n>
   WF_DEVICE static void release_after(BarrierSlot slot, const float (&sums)[n]) {
-    bool negative = false;
+    float sum = sums[0];
     WF_UNROLL
-    for (float sum : sums) negative = negative || sum < 0.f;
+    for (int i = 1; i < n; ++i) sum += sums[i];
     isa::warp_barrier();
-    if (isa::thread() % 32 == 0 && !negative) isa::barrier_arrive(slot.empty);
+    if (isa::thread() % 32 == 0 && !(sum < 0.f)) isa::barrier_arrive(slot.empty);
   }
 
   template <class Tile, class Source>
@@ -95,10 +124,18 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
                                  Transform&&) {
     isa::barrier_wait(slot.full, slot.parity);
   }
-  template <class Tile, class Address, class Transform>
-  WF_DEVICE static void load_left(SharedSlices<Tile>& to, Tile& tile, DType, i32 rows, i32 dims,
-                                  int, Address&& address, Transform&&) {
-    load_shared_left(to, tile, rows, dims, address, [] { warpgroup_sync(); });
+  template <class Tile, class Address>
+  WF_DEVICE static void load_left_begin(Tile& tile, BarrierSlot slot, i32 rows, i32 dims,
+                                        Address&& address) {
+    acquire(slot);
+    fill_left<load_warps>(tile, (isa::thread() - team_lanes) / 32, rows, dims, address);
+    if (isa::thread() % 32 == 0) isa::barrier_arrive(slot.full);
+  }
+  template <class Tile>
+  WF_DEVICE static void load_left_end(SharedSlices<Tile>& to, Tile& tile, BarrierSlot slot) {
+    to.base = isa::shared_address(tile.bytes) +
+              static_cast<u32>(uniform(warpgroup()) * Tile::offset(warpgroup_rows, 0));
+    isa::barrier_wait(slot.full, slot.parity);
   }
   template <DType dtype, class Tile, class Output, class Address>
   WF_DEVICE static void store_staged(Tile& tile, const Output& output, i32 rows, i32 dims,

@@ -30,6 +30,31 @@ WF_DEVICE void copy_boxes(Tile& tile, BarrierSlot slot, const Source& source, co
   }
 }
 
+/// Rows of q, by `warps` warps, of which this is number `warp`: columns behind the last dimension
+/// are zero, rows behind the last one repeat it. Each lane finds out where one row lies.
+template <int warps, class Tile, class Address>
+WF_DEVICE void fill_left(Tile& tile, int warp, i32 rows, i32 dims, Address&& address) {
+  constexpr int each = Tile::rows / warps;
+  constexpr int step = 32 / Tile::chunks;  // rows that the lanes copy together
+  static_assert(each <= 32 && step > 0 && is_movable<Tile, step, Tile::chunks>());
+  const int lane = isa::thread() % 32;
+  const int chunk = lane % Tile::chunks;
+  const bool valid = chunk * Tile::chunk_elements < dims;
+  const i64 own = reinterpret_cast<i64>(address(min(warp * each + lane % each, rows - 1)));
+  const u32 to = isa::shared_address(tile.bytes) +
+                 static_cast<u32>(Tile::offset(warp * each + lane / Tile::chunks, chunk));
+  WF_NO_UNROLL  // the loading lanes have few registers
+      for (int pass = 0; pass < each; pass += step) {
+    const i64 row = isa::shuffle(own, pass + lane / Tile::chunks);
+    isa::copy_async_16(Tile::moved(to, pass, 0),
+                       reinterpret_cast<const char*>(row) + (valid ? chunk * 16 : 0), valid);
+  }
+  isa::copy_async_commit();
+  isa::copy_async_wait<0>();
+  isa::fence_async_proxy();
+  isa::warp_barrier();
+}
+
 /// By `warps` warps, of which this is number `warp`; each arrives once on the slot's `full`.
 template <int warps, class Tile, class Source>
 WF_DEVICE void fill_stage(Tile& tile, BarrierSlot slot, const Source& source,

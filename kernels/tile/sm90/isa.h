@@ -147,7 +147,12 @@ WF_DEVICE void give_registers() {
 /// A barrier of one of several groups of threads, each with a number of its own.
 template <int threads>
 WF_DEVICE void barrier_of(int id) {
-  asm volatile("barrier.sync %0, %1;" ::"r"(id), "n"(threads) : "memory");
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(threads) : "memory");
+}
+/// Takes part without waiting.
+template <int threads>
+WF_DEVICE void barrier_arrive_of(int id) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(threads) : "memory");
 }
 
 }  // namespace isa

@@ -19,33 +19,9 @@ struct SharedSlices {
   u32 base;  // of this warpgroup's rows
 };
 
-/// Rows of q into shared memory, each warpgroup its own; columns behind the last dimension are
-/// zero, rows behind the last one repeat it. `sync` is a barrier of the warpgroup.
-template <class Tile, class Address, class Sync>
-WF_DEVICE void load_shared_left(SharedSlices<Tile>& to, Tile& tile, i32 rows, i32 dims,
-                                Address&& address, Sync&& sync) {
-  constexpr int step = warpgroup_lanes / Tile::chunks;
-  static_assert(is_movable < Tile, step<8 ? step : 8, Tile::chunks>());
-  const int lane = isa::thread() % warpgroup_lanes;
-  const int first = isa::thread() / warpgroup_lanes * warpgroup_rows;
-  const int chunk = lane % Tile::chunks;
-  const bool valid = chunk * Tile::chunk_elements < dims;
-  to.base = isa::shared_address(tile.bytes) + static_cast<u32>(Tile::offset(first, 0));
-  sync();  // the queries before have been read
-  WF_UNROLL
-  for (int row = lane / Tile::chunks; row < warpgroup_rows; row += step) {
-    const char* from = static_cast<const char*>(address(min(first + row, rows - 1)));
-    isa::copy_async_16(to.base + static_cast<u32>(Tile::offset(row, chunk)),
-                       from + (valid ? chunk * 16 : 0), valid);
-  }
-  isa::copy_async_commit();
-  isa::copy_async_wait<0>();
-  isa::fence_async_proxy();
-  sync();
-}
-
 /// A warpgroup's rows of an accumulator, rounded, by way of a tile of shared memory to
 /// `address(row)` for each row below `rows`: whole rows of `dims` elements, sixteen bytes a lane.
+/// Each lane finds out where one row lies.
 template <DType dtype, class Tile, class Accumulator, class Address, class Sync>
 WF_DEVICE void store_by_tile(Tile& tile, const Accumulator& from, i32 rows, i32 dims,
                              Address&& address, Sync&& sync) {
@@ -67,29 +43,31 @@ WF_DEVICE void store_by_tile(Tile& tile, const Accumulator& from, i32 rows, i32 
   constexpr int chunks = L::cols / 8;
   constexpr int step = 32 / chunks;  // rows that a warp stores together
   const int chunk = thread % 32 % chunks;
+  const int first = thread / 32 * 16;
+  const i64 own = reinterpret_cast<i64>(address(min(first + thread % 16, rows - 1)));
   WF_UNROLL
   for (int i = 0; i < 16; i += step) {
-    const int row = thread / 32 * 16 + i + thread % 32 / chunks;
+    const int row = first + i + thread % 32 / chunks;
+    const i64 to = isa::shuffle(own, row - first);
     if (row >= rows || chunk * 8 >= dims) continue;
     u32 words[4];
     isa::load_16(tile.bytes + Tile::offset(row, chunk), words);
-    isa::store_16<false>(address(row) + chunk * 16, words);
+    isa::store_16<false>(reinterpret_cast<char*>(to) + chunk * 16, words);
   }
 }
 
 /// c = a b^T; b holds the columns of c as rows, contiguous along the sum.
 template <class Accumulator, class LeftTile, class Tile>
 WF_DEVICE void wgmma_abt(Accumulator& c, const SharedSlices<LeftTile>& a, const Tile& b) {
-  const u64 left = swizzled_descriptor(a.base, 16, 1024);
-  const u64 right = swizzled_descriptor(isa::shared_address(b.bytes), 16, 1024);
+  const SwizzledDescriptor<16, 1024> left(a.base), right(isa::shared_address(b.bytes));
   isa::fence_registers(c.e);
   isa::wgmma_fence();
   WF_UNROLL
   for (int k = 0; k < LeftTile::cols / 16; ++k) {
     const int step = k % 4 * 32;
     isa::wgmma_abt<LeftTile::dtype, Tile::rows>(
-        c.e, moved_descriptor(left, k / 4 * LeftTile::slice_bytes + step),
-        moved_descriptor(right, k / 4 * Tile::slice_bytes + step), k > 0);
+        c.e, left.moved(k / 4 * LeftTile::slice_bytes + step),
+        right.moved(k / 4 * Tile::slice_bytes + step), k > 0);
   }
   isa::wgmma_commit();
 }
@@ -99,7 +77,7 @@ template <class Accumulator, class Operand, class Tile>
 WF_DEVICE void wgmma_ab(Accumulator& c, const Operand& a, const Tile& b) {
   constexpr int columns = Tile::cols < 128 ? Tile::cols : 128;  // of one instruction
   constexpr int slices = columns / Tile::slice_cols;
-  const u64 right = swizzled_descriptor(isa::shared_address(b.bytes), Tile::slice_bytes, 1024);
+  const SwizzledDescriptor<Tile::slice_bytes, 1024> right(isa::shared_address(b.bytes));
   isa::fence_registers(c.e);
   isa::wgmma_fence();
   WF_UNROLL
@@ -107,8 +85,8 @@ WF_DEVICE void wgmma_ab(Accumulator& c, const Operand& a, const Tile& b) {
     WF_UNROLL
     for (int n = 0; n < Tile::cols / columns; ++n) {
       const int step = n * slices * Tile::slice_bytes + k * 16 * 128;
-      isa::wgmma_ab<Operand::dtype, columns>(c.e + n * columns / 2, a.r[k],
-                                             moved_descriptor(right, step), true);
+      isa::wgmma_ab<Operand::dtype, columns>(c.e + n * columns / 2, a.r[k], right.moved(step),
+                                             true);
     }
   }
   isa::wgmma_commit();

@@ -12,29 +12,39 @@ struct BarrierSlot {
   u32 parity;  // of this use of the stage
 };
 
-template <int stages>
+template <int stages, int k_stages>
 struct alignas(8) StageBarriers {
-  u64 k_full[stages], k_empty[stages], v_full[stages], v_empty[stages];
+  static constexpr int most_query_stages = 2;
+  u64 k_full[k_stages], k_empty[k_stages], v_full[stages], v_empty[stages];
+  u64 q_full[most_query_stages], q_empty[most_query_stages];
 
-  WF_DEVICE BarrierSlot k_slot(i32 i) { return slot(k_full, k_empty, i); }
-  WF_DEVICE BarrierSlot v_slot(i32 i) { return slot(v_full, v_empty, i); }
+  template <int query_stages>
+  WF_DEVICE BarrierSlot q_slot(u32 i) {
+    static_assert(query_stages <= most_query_stages);
+    return slot<query_stages>(q_full, q_empty, i);
+  }
+  WF_DEVICE BarrierSlot k_slot(u32 i) { return slot<k_stages>(k_full, k_empty, i); }
+  WF_DEVICE BarrierSlot v_slot(u32 i) { return slot<stages>(v_full, v_empty, i); }
 
   /// By one thread, before any use.
   WF_DEVICE void init(int fillers, int users) {
-    for (int s = 0; s < stages; ++s) {
-      isa::barrier_init(isa::shared_address(&k_full[s]), fillers);
-      isa::barrier_init(isa::shared_address(&v_full[s]), fillers);
-      isa::barrier_init(isa::shared_address(&k_empty[s]), users);
-      isa::barrier_init(isa::shared_address(&v_empty[s]), users);
-    }
+    const auto init_all = [](auto& barriers, int arrivals) {
+      for (u64& barrier : barriers) isa::barrier_init(isa::shared_address(&barrier), arrivals);
+    };
+    init_all(k_full, fillers);
+    init_all(v_full, fillers);
+    init_all(q_full, fillers);
+    init_all(k_empty, users);
+    init_all(v_empty, users);
+    init_all(q_empty, users);
     isa::fence_barrier_init();
   }
 
  private:
-  WF_DEVICE static BarrierSlot slot(u64* full, u64* empty, i32 i) {
-    const i32 stage = i % stages;
-    return {isa::shared_address(&full[stage]), isa::shared_address(&empty[stage]),
-            static_cast<u32>(i / stages) & 1};
+  template <int count>
+  WF_DEVICE static BarrierSlot slot(u64* full, u64* empty, u32 i) {
+    const u32 stage = i % count;
+    return {isa::shared_address(&full[stage]), isa::shared_address(&empty[stage]), i / count & 1};
   }
 };
 

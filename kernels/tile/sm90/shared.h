@@ -34,15 +34,17 @@ struct alignas(1024) SliceTile {
 /// The descriptor of a 128-byte swizzled operand (PTX ISA, "Matrix descriptor format"): start
 /// address, leading and stride byte offsets in units of 16 bytes. Along the contiguous dimension
 /// one slice follows the other after `leading` bytes; groups of eight rows after `stride` bytes.
-WF_DEVICE u64 swizzled_descriptor(u32 address, u32 leading, u32 stride) {
-  constexpr u64 swizzle_128 = u64{1} << 62;
-  return static_cast<u64>(address >> 4 & 0x3fff) | static_cast<u64>(leading >> 4) << 16 |
-         static_cast<u64>(stride >> 4) << 32 | swizzle_128;
-}
+template <u32 leading, u32 stride>
+struct SwizzledDescriptor {
+  static constexpr u32 high = (stride >> 4) | u32{1} << 30;  // 128-byte swizzle
+  u32 low;
 
-/// The descriptor of what lies `bytes` behind.
-WF_DEVICE u64 moved_descriptor(u64 descriptor, int bytes) {
-  return descriptor + static_cast<u64>(bytes >> 4);
-}
+  WF_DEVICE explicit SwizzledDescriptor(u32 address)
+      : low(isa::shuffle((address >> 4 & 0x3fff) | (leading >> 4) << 16, 0)) {}
+  /// Of what lies `bytes` behind: no carry leaves the address.
+  WF_DEVICE u64 moved(int bytes) const {
+    return static_cast<u64>(high) << 32 | (low + static_cast<u32>(bytes >> 4));
+  }
+};
 
 WF_NAMESPACE_END
