@@ -10,6 +10,7 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 # OpenMP's threads spin while they wait. Beside other busy processes the one that spins has the core
@@ -31,6 +32,8 @@ SYSTEM = (
     "English, in "
     "two or three short sentences. Be accurate and concrete. If you do not know the answer, say so."
 )
+Chat = Callable[[str, str], list[int]]  # system message, prompt -> tokens
+
 PROMPTS = [
     "Why is the sky blue?",
     "What is the capital of France, and what is it known for?",
@@ -196,30 +199,48 @@ def print_summary(summary: dict[str, float], pages: int) -> None:
     )
 
 
-def load_model(args: argparse.Namespace) -> tuple:
-    try:
-        return load(args.model, getattr(torch, args.dtype), args.quiet)
-    except Exception as error:  # of a broken file GGUF's reader raises what comes
-        sys.exit(f"serve.py: error: --model {args.model}: {type(error).__name__}: {error}")
-
-
-def main(argv: list[str] | None = None) -> int:
-    args = parse(argv)
-    config, weights, tokenizer = load_model(args)
-    prompts = args.prompt or PROMPTS
-    count = args.requests or len(prompts)
-    requests = [
+def requests_of(args: argparse.Namespace, prompts: list[str], chat: Chat) -> list[Request]:
+    """`args.requests` of them, or one for each prompt."""
+    return [
         Request(
             id=i,
-            prompt=tokenizer.chat(args.system, prompts[i % len(prompts)]),
+            prompt=chat(args.system, prompts[i % len(prompts)]),
             max_tokens=args.max_tokens,
             sampling=SamplingParams(
                 args.temperature, args.top_p, args.top_k, args.min_p, args.seed + i
             ),
             arrival_step=i * args.arrival_interval,
         )
-        for i in range(count)
+        for i in range(args.requests or len(prompts))
     ]
+
+
+def serve(args: argparse.Namespace, engine: Engine, stream: Stream, count: int) -> float:
+    """Until all requests have their replies; returns the seconds that it took."""
+    begin = time.perf_counter()
+    total = count * args.max_tokens
+    try:
+        with Progress("serving", total, "token", hidden=args.quiet or count == 1) as progress:
+            while engine.scheduler.busy:
+                for request, _ in engine.step():
+                    progress.update()
+                    stream.update(request)
+    except MemoryError as error:
+        sys.exit(f"serve.py: error: --pages: {error}; accepted: what the longest request needs")
+    except NotImplementedError as error:
+        sys.exit(f"serve.py: error: --device {args.device}: {error}")
+    return time.perf_counter() - begin
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse(argv)
+    try:
+        config, weights, tokenizer = load(args.model, getattr(torch, args.dtype), args.quiet)
+    except Exception as error:  # of a broken file GGUF's reader raises what comes
+        sys.exit(f"serve.py: error: --model {args.model}: {type(error).__name__}: {error}")
+    prompts = args.prompt or PROMPTS
+    requests = requests_of(args, prompts, tokenizer.chat)
+    count = len(requests)
     observer = None
     if args.check:
         from engine.check import Checker  # transformers is needed for nothing else
@@ -233,19 +254,7 @@ def main(argv: list[str] | None = None) -> int:
     for request in requests:
         engine.scheduler.add(request)
     stream = Stream(tokenizer.decode, count, args.quiet)
-    begin = time.perf_counter()
-    total = count * args.max_tokens
-    try:
-        with Progress("serving", total, "token", hidden=args.quiet or count == 1) as progress:
-            while engine.scheduler.busy:
-                for request, _ in engine.step():
-                    progress.update()
-                    stream.update(request)
-    except MemoryError as error:
-        sys.exit(f"serve.py: error: --pages: {error}; accepted: what the longest request needs")
-    except NotImplementedError as error:
-        sys.exit(f"serve.py: error: --device {args.device}: {error}")
-    summary = summarize(requests, engine, time.perf_counter() - begin)
+    summary = summarize(requests, engine, serve(args, engine, stream, count))
 
     if count > 1 or args.quiet:
         for request in requests:
