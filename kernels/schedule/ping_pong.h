@@ -19,6 +19,7 @@ struct PingPong {
   WF_DEVICE static void run(Steps& steps, const Item& item) {
     static_assert(Steps::stages == 2);
     steps.begin_item(item);
+    steps.load_q_begin(item);
     if (steps.tiles() > 0) take_turns(steps, steps.tiles());
     steps.finish(item);
     steps.end_item();

@@ -107,14 +107,14 @@ TEST(Bundle, PtxOfAListIsForTheOldestGpuThatTakesIt) {
   constexpr std::string_view ptx[] = {"ptx"};
   const std::string list =
       "rope:lanes=64,teams=1\n"
-      "sampling.sm80:lanes=256,blocks=1,kept=2\n"
-      "sampling.sm90:lanes=256,blocks=8,kept=2\n"
+      "sampling.sm80:lanes=256,blocks=1,kept=4\n"
+      "sampling.sm90:lanes=256,blocks=8,kept=4\n"
       "attention.sm90a:operand=bfloat16,tile_rows=128,tile_kv=128,custom_mask=0,tensor_maps=1\n";
   std::vector<std::string> names;
   for (const KernelSpec& spec : specs_of_list(list, ptx)) names.push_back(name_of(spec));
   EXPECT_EQ(names, (std::vector<std::string>{"rope.compute80:lanes=64,teams=1",
-                                             "sampling.compute80:lanes=256,blocks=1,kept=2",
-                                             "sampling.compute90:lanes=256,blocks=8,kept=2"}));
+                                             "sampling.compute80:lanes=256,blocks=1,kept=4",
+                                             "sampling.compute90:lanes=256,blocks=8,kept=4"}));
 }
 
 TEST(Bundle, TheMinimalListIsShort) {
