@@ -158,11 +158,11 @@ TEST(Bundle, AGpuIsGivenItsOwnCodeThenThatOfRelativesThenPtx) {
   EXPECT_EQ(given(spec_for(Architecture::sm86)), "rope_sm80_lanes_64_teams_1 sm80");
 
   // Clusters are compute90's at least, and nothing before it is asked for them.
-  const SamplingConfig clustered{.lanes = 256, .blocks = 8, .kept = 2};
+  const SamplingConfig clustered{.lanes = 256, .blocks = 8, .kept = 4};
   EXPECT_EQ(given({Architecture::sm120, clustered}), "");
   add({Architecture::compute90, clustered});
   EXPECT_EQ(given({Architecture::sm120, clustered}),
-            "sampling_compute90_lanes_256_blocks_8_kept_2 compute90");
+            "sampling_compute90_lanes_256_blocks_8_kept_4 compute90");
 }
 
 TEST(Bundle, TheAmdListHasWhatAttentionAsksFor) {
