@@ -41,6 +41,7 @@ _run = function(
     "Tensor? k_scale", "Tensor? v_scale", "Tensor? sinks", "Tensor? alibi_slopes",
 )  # fmt: skip
 
+_LSE_DTYPES = ("float32", "float64", "float16", "bfloat16")  # joined as float32
 POSITION_MODES = {"NONE": 0, "ROPE_LLAMA": 1, "ALIBI": 2}
 
 
@@ -114,9 +115,6 @@ def require_state(operation: str, state: Any, like: Any) -> tuple[Any, Any]:
             raise ValueError(message(operation, name, f"on {x.device}", f"on {like.device}"))
     v, s = state
     return v.contiguous() if is_torch(v) else v, s
-
-
-_LSE_DTYPES = ("float32", "float64", "float16", "bfloat16")  # joined as float32
 
 
 def _insert_axis(x: Any, axis: int) -> Any:
