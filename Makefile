@@ -13,6 +13,7 @@ PY := .venv/bin/python
 PACKAGE_PATH := $(CURDIR)/$(BUILD)/python
 
 export WAVEFIRE_CACHE := $(CACHE)
+export DEVICE
 export CCACHE_DIR ?= $(CACHE)/ccache
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
@@ -43,10 +44,10 @@ build: setup  ## Compile everything: library, Python package, tests, examples, b
 .PHONY: package
 package: setup  ## Compile the library and the Python package only
 	@$(CONFIGURE) >/dev/null
-	@cmake --build --preset default --target wavefire_ffi
+	@cmake --build --preset default --target wavefire_ffi $(if $(filter virtual:%,$(DEVICE)),wavefire_virtual_link)
 
 .PHONY: demo
-demo: package  ## Serve prompts with SmolLM2-135M; DEVICE=cuda; ARGS="--check", "--prompt TEXT", ...
+demo: package  ## Serve prompts with SmolLM2-135M; DEVICE=cuda, DEVICE=virtual:gfx942; ARGS="--check", "--prompt TEXT", ...
 	@tools/setup.sh demo
 	@model=$$(tools/fetch_model.sh) && \
 	  PYTHONPATH=$(PACKAGE_PATH) $(PY) examples/python/serve.py --model "$$model" \

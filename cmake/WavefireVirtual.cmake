@@ -24,8 +24,12 @@ endfunction()
 # wavefire_link_virtual()
 #
 # Puts a link to the virtual Instinct beside the library, which looks for it there, as when it is
-# installed.
+# installed. Without one the target does nothing, so that the Makefile can name it.
 function(wavefire_link_virtual)
+  if(NOT WAVEFIRE_WITH_VIRTUAL)
+    add_custom_target(wavefire_virtual_link)
+    return()
+  endif()
   add_custom_target(
     wavefire_virtual_link ALL
     COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:wavefire_virtual>

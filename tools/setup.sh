@@ -49,9 +49,9 @@ missing_packages() {  # Debian packages for what this machine lacks
   fi
 }
 
-amd_tools() {  # in CI: a clang that compiles kernels for AMD, its linker, LLVM's library
+amd_tools() {  # a clang that compiles kernels for AMD, its linker, LLVM's library
   local version
-  [ "${CI:-}" = true ] || return 0
+  [ "${CI:-}" = true ] || [[ ${DEVICE:-} == virtual:* ]] || return 0
   for version in 22 21 20; do
     command -v "clang-$version" >/dev/null && command -v "ld.lld-$version" >/dev/null &&
       [ -e "/usr/lib/llvm-$version/include/llvm-c/Disassembler.h" ] && return

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 # OpenMP's threads spin while they wait. Beside other busy processes the one that spins has the core
 # that the one it waits for needs, and each of a step's hundreds of parallel loops takes as long as
@@ -46,6 +47,19 @@ PROMPTS = [
 ]
 
 
+class Amount(NamedTuple):
+    """How much is served unless the user says."""
+
+    requests: int
+    max_tokens: int
+
+
+REAL, VIRTUAL = (
+    Amount(len(PROMPTS), 64),
+    Amount(2, 8),
+)  # a virtual device computes about a token a second
+
+
 def positive(text: str) -> int:
     value = int(text)
     if value < 1:
@@ -70,10 +84,17 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     p.add_argument("--model", type=Path, required=True, help="GGUF file of a LLaMA")
     p.add_argument("--prompt", action="append", help="a prompt; may be given several times")
     p.add_argument(
-        "--requests", type=positive, help="serve this many requests, going round the prompts"
+        "--requests",
+        type=positive,
+        help="serve this many requests, going round the prompts; default: each prompt once "
+        f"(a virtual device: the first {VIRTUAL.requests} of the built-in ones)",
     )
     p.add_argument("--system", default=SYSTEM, help="system prompt, shared by all requests")
-    p.add_argument("--max-tokens", type=positive, default=64, help="longest reply")
+    p.add_argument(
+        "--max-tokens",
+        type=positive,
+        help=f"longest reply; default: {REAL.max_tokens}, {VIRTUAL.max_tokens} on a virtual device",
+    )
     p.add_argument(
         "--temperature", type=number(0, 100, "0 to 100"), default=0.0, help="0: no randomness"
     )
@@ -113,7 +134,15 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     except (ValueError, RuntimeError) as error:
         p.error(f"--device: {error}")
     args.dtype = args.dtype or ("float32" if args.device == "cpu" else "bfloat16")
+    choose_amount(args)
     return args
+
+
+def choose_amount(args: argparse.Namespace) -> None:
+    amount = VIRTUAL if args.device.startswith("virtual:") else REAL
+    args.prompt = args.prompt or PROMPTS[: amount.requests]
+    args.requests = args.requests or len(args.prompt)
+    args.max_tokens = args.max_tokens or amount.max_tokens
 
 
 def is_writable(path: Path) -> bool:
@@ -199,19 +228,18 @@ def print_summary(summary: dict[str, float], pages: int) -> None:
     )
 
 
-def requests_of(args: argparse.Namespace, prompts: list[str], chat: Chat) -> list[Request]:
-    """`args.requests` of them, or one for each prompt."""
+def requests_of(args: argparse.Namespace, chat: Chat) -> list[Request]:
     return [
         Request(
             id=i,
-            prompt=chat(args.system, prompts[i % len(prompts)]),
+            prompt=chat(args.system, args.prompt[i % len(args.prompt)]),
             max_tokens=args.max_tokens,
             sampling=SamplingParams(
                 args.temperature, args.top_p, args.top_k, args.min_p, args.seed + i
             ),
             arrival_step=i * args.arrival_interval,
         )
-        for i in range(args.requests or len(prompts))
+        for i in range(args.requests)
     ]
 
 
@@ -238,18 +266,20 @@ def main(argv: list[str] | None = None) -> int:
         config, weights, tokenizer = load(args.model, getattr(torch, args.dtype), args.quiet)
     except Exception as error:  # of a broken file GGUF's reader raises what comes
         sys.exit(f"serve.py: error: --model {args.model}: {type(error).__name__}: {error}")
-    prompts = args.prompt or PROMPTS
-    requests = requests_of(args, prompts, tokenizer.chat)
+    requests = requests_of(args, tokenizer.chat)
     count = len(requests)
     observer = None
+    checks: list[Checker | Mirror] = []
     if args.check:
         from engine.check import Checker  # transformers is needed for nothing else
 
         observer = Checker(config, weights, args.tensors)
+        checks.append(observer)
     cache = wavefire.KvCache(args.pages, args.page_size)
     model = Llama(config, weights, args.pages, args.page_size, args.tensors)
     if args.mirror:
         model = Mirror(model, Llama(config, weights, args.pages, args.page_size))
+        checks.append(model)
     engine = Engine(model, Scheduler(cache, args.step_tokens), observer)
     for request in requests:
         engine.scheduler.add(request)
@@ -258,21 +288,18 @@ def main(argv: list[str] | None = None) -> int:
 
     if count > 1 or args.quiet:
         for request in requests:
-            print(f"\n[{request.id}] {prompts[request.id % len(prompts)]}")
+            print(f"\n[{request.id}] {args.prompt[request.id % len(args.prompt)]}")
             print(f"    {tokenizer.decode(request.reply).strip()}")
     print_summary(summary, args.pages)
-    if observer is not None:
-        summary |= {"check_largest": observer.largest, "check_tolerance": observer.tolerance}
-        print(observer.report())
-    if args.mirror:
-        summary |= {"mirror_largest": model.largest, "mirror_other_tokens": model.other_tokens}
-        print(model.report())
+    for check in checks:
+        summary |= check.summary()
+        print(check.report())
     if args.json:
         replies = [
             {"id": r.id, "tokens": r.reply, "text": tokenizer.decode(r.reply)} for r in requests
         ]
         args.json.write_text(json.dumps({"summary": summary, "replies": replies}, indent=2))
-    return 0 if observer is None or observer.passed else 1
+    return 0 if all(check.passed for check in checks) else 1
 
 
 if __name__ == "__main__":

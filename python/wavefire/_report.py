@@ -39,6 +39,25 @@ def _machine() -> Iterator[str]:
         yield from [line for line in lines if line.startswith(key)][:1]
     nvidia = Path("/proc/driver/nvidia/version")
     yield nvidia.read_text().splitlines()[0] if nvidia.exists() else "no NVIDIA kernel driver"
+    yield from _amd()
+
+
+def _amd(root: Path = Path("/")) -> Iterator[str]:
+    """AMD's kernel driver, ROCm's versions, and the GPUs that the driver tells of."""
+    if not (root / "sys/module/amdgpu").exists():
+        yield "no AMD kernel driver (amdgpu)"
+    for pattern in ("sys/module/amdgpu/version", "opt/rocm*/.info/version"):
+        for file in sorted(root.glob(pattern)):
+            yield f"{file}: {file.read_text().strip()}"
+    for file in sorted(root.glob("sys/class/kfd/kfd/topology/nodes/*/properties")):
+        try:
+            words = dict(line.split(maxsplit=1) for line in file.read_text().splitlines())
+        except (OSError, ValueError) as error:  # containers may see the name and not read it
+            yield f"{file}: {error}"
+            continue
+        if words.get("gfx_target_version", "0") != "0":  # 0: a processor
+            keys = ("gfx_target_version", "device_id", "simd_count", "num_xcc", "lds_size_in_kb")
+            yield f"{file}: " + ", ".join(f"{key} {words.get(key, '?')}" for key in keys)
 
 
 def _environment() -> Iterator[str]:
@@ -71,7 +90,8 @@ def _operations(make: Make) -> dict[str, Callable[[], Any]]:
 
     x, weight, q, kv = array(3, 64), array(64), array(2, 4, 64), array(2, 2, 64)
     cache, pages = array(2, 2, 16, 2, 64), (index(0, 1, 2), index(1, 0), index(3, 16))
-    probs = make(np.full((2, 100), 0.01, np.float32))
+    order = np.argsort(np.sin(np.arange(200)).reshape(2, 100)) + 1  # no two are equal
+    probs = make((order / 5050).astype(np.float32))
     lse = make(np.zeros((2, 4), np.float32))
 
     def decode() -> Any:
@@ -91,8 +111,10 @@ def _operations(make: Make) -> dict[str, Callable[[], Any]]:
 
     return {
         "rmsnorm": lambda: wavefire.rmsnorm(x, weight),
+        "layernorm": lambda: wavefire.layernorm(x, weight, weight),
         "fused_add_rmsnorm": add_and_norm,
         "silu_and_mul": lambda: wavefire.silu_and_mul(x),
+        "gelu_and_mul": lambda: wavefire.gelu_and_mul(x),
         "apply_rope_pos_ids": lambda: wavefire.apply_rope_pos_ids(q, kv, index(0, 9))[0],
         "append_paged_kv_cache": append,
         "decode": decode,
@@ -100,6 +122,14 @@ def _operations(make: Make) -> dict[str, Callable[[], Any]]:
         "merge_state": lambda: wavefire.merge_state(q, lse, q, lse)[0],
         "softmax": lambda: wavefire.softmax(probs),
         "sampling_from_probs": lambda: wavefire.sampling_from_probs(probs, seed=1),
+        "top_k_top_p_sampling_from_probs": lambda: wavefire.top_k_top_p_sampling_from_probs(
+            probs, 20, 0.5, seed=1
+        ),
+        "top_p_renorm_probs": lambda: wavefire.top_p_renorm_probs(probs, 0.5),
+        "top_k_mask_logits": lambda: wavefire.top_k_mask_logits(probs, 20),
+        "get_batch_indices_positions": lambda: wavefire.get_batch_indices_positions(
+            index(0, 1, 2), index(3, 16), 2
+        )[1],
         "packbits": lambda: wavefire.packbits(make(np.ones(20, bool))),
     }
 
@@ -114,24 +144,57 @@ def _placing(device: str) -> Make:
     return lambda values: torch.from_numpy(values).to(place)
 
 
-def _smoke(device: str) -> Iterator[str]:
-    """Each operation on the device, with the time of its first call or its error."""
-    try:
-        wavefire.use_device(device)
-        operations = _operations(_placing(device))
-    except Exception as error:
-        yield f"{device}: {type(error).__name__}: {error}"
-        return
-    for name, call in operations.items():
-        begin = time.perf_counter()
+def _values(out: Any) -> np.ndarray:
+    return np.array(out.cpu() if hasattr(out, "cpu") else out).astype(np.float64)
+
+
+def _judged(values: np.ndarray, expected: np.ndarray | None) -> str:
+    """How far it lies from the CPU's; four units of the last place of float16 are rounding."""
+    if expected is None:
+        return "NOT A NUMBER" if np.isnan(values).any() else "numbers"
+    if values.shape != expected.shape:
+        return f"WRONG: shape {values.shape} instead of {expected.shape}"
+    other = values != expected  # what is masked out is -inf in both
+    apart = np.abs(values[other] - expected[other]).max(initial=0)
+    right = np.isclose(values, expected, rtol=2.0**-8, atol=2.0**-8).all()
+    return f"{'' if right else 'WRONG: '}{apart:.1e} from the CPU"
+
+
+class SelfTest:
+    """A small call of each family on one device after the other, the CPU first: what comes out
+    there is what the others must give.
+    """
+
+    def __init__(self) -> None:
+        self.expected: dict[str, np.ndarray] = {}
+
+    def lines(self, device: str) -> Iterator[str]:
+        """Each operation with its error, the time of the first call, which may compile a kernel,
+        and the shortest of five more.
+        """
         try:
-            out = call()
-            values = np.asarray(out.cpu() if hasattr(out, "cpu") else out)
-            finite = "" if np.isfinite(values.astype(np.float64)).all() else ", NOT FINITE"
-            yield f"{name}: {1e3 * (time.perf_counter() - begin):.1f} ms{finite}"
+            wavefire.use_device(device)
+            operations = _operations(_placing(device))
         except Exception as error:
-            yield f"{name}: {type(error).__name__}: {error}"
-    wavefire.use_device("cpu")
+            yield f"{device}: {type(error).__name__}: {error}"
+            return
+        for name, call in operations.items():
+            try:
+                yield f"{name}: {self._run(device, name, call)}"
+            except Exception as error:
+                yield f"{name}: {type(error).__name__}: {error}"
+        wavefire.use_device("cpu")
+
+    def _run(self, device: str, name: str, call: Callable[[], Any]) -> str:
+        milliseconds = []
+        for _ in range(6):
+            begin = time.perf_counter()
+            values = _values(call())  # waits for the device
+            milliseconds.append(1e3 * (time.perf_counter() - begin))
+        judged = _judged(values, self.expected.get(name))
+        if device == "cpu":
+            self.expected[name] = values
+        return f"{judged}; {milliseconds[0]:.1f} ms, then {min(milliseconds[1:]):.2f} ms"
 
 
 def _section(file: TextIO, title: str, lines: Iterator[str]) -> None:
@@ -152,6 +215,8 @@ def write_report(path: Path) -> None:
         built_in = (line for line in _program("kernels") if not line.startswith("cache"))
         _section(file, "kernels built in", built_in)
         os.environ.setdefault("WAVEFIRE_VIRTUAL_HOST_MEMORY", "any")  # NumPy's arrays
+        test = SelfTest()
         for device in wavefire.devices():
-            _section(file, f"operations on {device.id}, {device.name}", _smoke(device.id))
+            title = f"operations on {device.id}, {device.name}, {device.architecture}"
+            _section(file, title, test.lines(device.id))
     sys.stderr.write(f"wavefire: the report is in {path}; read it before you send it\n")

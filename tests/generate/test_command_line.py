@@ -1,11 +1,14 @@
 """The command line: what it prints, and how it fails."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import wavefire
+from wavefire import _report
 
 PROGRAM = Path(wavefire.__file__).parent / "lib" / "wavefire"
 
@@ -87,13 +90,53 @@ def test_a_report_has_all_that_a_maintainer_needs(tmp_path, monkeypatch):
     report = file.read_text()
     for part in ("python 3.", "numpy ", "WAVEFIRE_NUM_THREADS=2", "compilers", "registers"):
         assert part in report
-    on_cpu = report.split("== operations on cpu", 1)[1].split("\n\n")[0]
-    lines = on_cpu.splitlines()[1:]
-    assert len(lines) == 11
-    assert all(line.endswith(" ms") for line in lines), on_cpu
     for device in wavefire.devices():
-        assert f"== operations on {device.id}" in report
+        section = report.split(f"== operations on {device.id}", 1)[1].split("\n\n")[0]
+        if device.id.startswith(("cuda", "hip")):
+            continue  # they need PyTorch for that GPU
+        judged = "numbers" if device.id == "cpu" else "[0-9.e+-]+ from the CPU"
+        lines = section.splitlines()[1:]
+        assert len(lines) == 17
+        for line in lines:
+            assert re.fullmatch(rf"\w+: {judged}; [0-9.]+ ms, then [0-9.]+ ms", line), line
     for arguments, status, part in (([], 2, "usage"), (["/nowhere/x"], 1, "/nowhere/x")):
         failed = subprocess.run([*command, *arguments], check=False, capture_output=True, text=True)
         assert failed.returncode == status
         assert part in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "right"),
+    [
+        ([1.0, -np.inf, 0.0], True),
+        ([1.003, -np.inf, 0.003], True),
+        ([1.01, -np.inf, 0.0], False),
+        ([1.0, -5.0, 0.0], False),
+        ([1.0, -np.inf, np.nan], False),
+        ([-np.inf, -np.inf, 0.0], False),
+        ([1.0, -np.inf], False),
+    ],
+)
+def test_a_report_tells_rounding_from_what_is_wrong(values, right):
+    judged = _report._judged(np.array(values), np.array([1.0, -np.inf, 0.0]))
+    assert judged.startswith("WRONG") != right
+
+
+def test_a_report_tells_of_amd_gpus(tmp_path):
+    nodes = tmp_path / "sys/class/kfd/kfd/topology/nodes"
+    for number, text in enumerate(
+        ("gfx_target_version 0\n", "gfx_target_version 90402\nx 1\n", "?")
+    ):
+        (nodes / str(number)).mkdir(parents=True)
+        (nodes / str(number) / "properties").write_text(text)
+    (tmp_path / "opt/rocm-6.4.1/.info").mkdir(parents=True)
+    (tmp_path / "opt/rocm-6.4.1/.info/version").write_text("6.4.1-83\n")
+    lines = list(_report._amd(tmp_path))
+    assert lines[0] == "no AMD kernel driver (amdgpu)"
+    assert [line.partition(": ")[2][:25] for line in lines[1:3]] == [
+        "6.4.1-83", "gfx_target_version 90402,"
+    ]  # fmt: skip
+    assert len(lines) == 4
+    (tmp_path / "sys/module/amdgpu").mkdir(parents=True)
+    (tmp_path / "sys/module/amdgpu/version").write_text("6.12.12\n")
+    assert next(iter(_report._amd(tmp_path))).endswith("amdgpu/version: 6.12.12")
