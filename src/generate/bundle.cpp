@@ -77,7 +77,8 @@ int known_local_bytes(const KernelSpec& spec) {
   if (spec.architecture == Architecture::sm90a) {
     return wide ? 448 : attention->head_dim_qk == 128 ? 104 : 80;  // none where tiles are plain
   }
-  return wide ? 8 : 0;
+  // Numbers of an item, outside of the loop over tiles.
+  return !wide ? 0 : spec.architecture == Architecture::sm90 ? 16 : 8;
 }
 
 }  // namespace
