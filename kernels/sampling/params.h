@@ -12,6 +12,7 @@ struct Filter {
   double top_p = 1;          // the fewest largest whose mass reaches top_p of the whole; 1: all
   float min_p = 0.f;         // those of at least min_p times the largest; 0: all
   bool top_k_first = false;  // top_p counts the mass that top_k has left, instead of the whole
+  bool in_rounds = false;    // samples: top_p alone, drawn in rounds (sampling.h)
 };
 
 /// A row of weights (probabilities, or logits), contiguous.
@@ -36,6 +37,7 @@ enum class Kind : unsigned char {
   softmax,
   draw,      // a token of all entries
   filtered,  // a token of those that the filters keep
+  top_p,     // a token of those that top_p alone keeps
   renorm,
   mask,
 };
