@@ -1,6 +1,7 @@
 // Parameters of choosing from a row of a vocabulary.
 #pragma once
 
+#include "math/philox.h"
 #include "tile/target.h"
 #include "wavefire/dtype.h"
 

@@ -6,7 +6,6 @@
 // if it is refused, is what the next one is drawn from.
 #pragma once
 
-#include "math/philox.h"
 #include "sampling/group.h"
 
 WF_NAMESPACE_BEGIN(sampling)
@@ -38,7 +37,7 @@ class Rounds {
     float threshold = -tile::infinity;
     WF_NO_UNROLL
     for (u32 round = 0;; ++round) {
-      double(&masses)[Memory::pieces] = memory_.masses[round % 2];
+      double (&masses)[Memory::pieces] = memory_.masses[round % 2];
       measure(threshold, masses);
       Group::sync();
       if (Group::warp() == 0) decide(masses, threshold, top_p, uniforms, round);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "math/exp2.h"
-#include "math/philox.h"
 #include "sampling/filter.h"
 #include "sampling/params.h"
 #include "sampling/select.h"

@@ -4,7 +4,6 @@
 
 #include "activation/params.h"
 #include "kv_cache/params.h"
-#include "math/philox.h"
 #include "merge/params.h"
 #include "norm/params.h"
 #include "rope/params.h"
