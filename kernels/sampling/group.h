@@ -1,4 +1,4 @@
-// Choosing from a row of weights that a group of lanes holds together (tile/<arch>/row_group.h): as
+// Choosing from a row of weights that a group of lanes holds together (tile/row_group.h): as
 // in sampling.h, with another schedule.
 #pragma once
 
@@ -39,8 +39,8 @@ WF_DEVICE Pointed find_mass(const double* masses, int count, double uniform) {
   for (int i = 0; i < own; ++i) mass += masses[first + i];
   const double up_to = Group::sum_to_lane(mass);
   const double total = Group::from_lane(up_to, Group::warp_lanes - 1), target = uniform * total;
-  const u32 reached = Group::ballot(mass > 0 && up_to > target);
-  const u32 some = Group::ballot(mass > 0);
+  const auto reached = Group::ballot(mass > 0 && up_to > target);
+  const auto some = Group::ballot(mass > 0);
   const int lane = reached != 0 ? Group::first_of(reached) : Group::last_of(some);
   double before = up_to - mass;
   const int chosen = first + walk(own, target, before, [&](int i) { return masses[first + i]; });
@@ -68,7 +68,7 @@ WF_DEVICE void draw_in_piece(const Values& values, const Pointed& at, float thre
       last_weight = v.e[e];
     }
     const double running = before + Group::sum_to_lane(mass);
-    const u32 reached = Group::ballot(running > target && mass > 0);
+    const auto reached = Group::ballot(running > target && mass > 0);
     found = reached != 0;
     if (found && Group::lane() == Group::first_of(reached)) {
       double sum = running - mass;

@@ -83,7 +83,7 @@ class Candidates {
 
  private:
   WF_DEVICE void append(float a, bool is_candidate) {
-    const u32 all = Group::ballot(is_candidate);
+    const auto all = Group::ballot(is_candidate);
     if (all == 0) return;
     const int at = count_ + Group::count_before(all);
     if (is_candidate && at < room_) list_[at] = a;

@@ -18,6 +18,11 @@ struct Several<bool, n> {
 template <int n>
 using Floats = Several<float, n>;
 
+/// Sixteen bytes that are moved together.
+struct alignas(16) Words {
+  u32 word[4];
+};
+
 /// Lane i of the result is f(lane i of each of `a`).
 template <class Result, int n, class F, class... Lanes>
 WF_DEVICE Several<Result, n> map_several(F&& f, const Several<Lanes, n>&... a) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/host_device.h"
-
 namespace wavefire {
 
 const char* name_of(ErrorKind kind) {
@@ -48,10 +46,6 @@ Device common_device(std::string_view operation, std::initializer_list<Argument>
   return first != nullptr ? first->view.device : Device{};
 }
 
-void fail_no_kernel(std::string_view operation, const std::string& device) {
-  fail_unsupported(operation, join("no kernel for ", device, "; use_device(\"cpu\") has one"));
-}
-
 TensorRule check(std::string_view operation, std::string_view argument, const TensorView& view) {
   if (view.rank < 0 || view.rank > max_rank) {
     fail_argument(operation, argument, join("of rank ", view.rank), join("rank 0 to ", max_rank));
@@ -66,17 +60,6 @@ TensorRule check(std::string_view operation, std::string_view argument, const Te
 
 const TensorRule& TensorRule::defined() const {
   if (!view.defined()) fail_argument(operation, argument, "absent", "a tensor");
-  return *this;
-}
-
-const TensorRule& TensorRule::on_cpu() const {
-  if (view.device.type != DeviceType::cpu) {
-    fail_argument(operation, argument, join("on ", to_string(view.device)),
-                  "a tensor on cpu (there is no kernel for another device)");
-  }
-  if (host_device() != "cpu") {
-    fail_no_kernel(operation, host_device());
-  }
   return *this;
 }
 

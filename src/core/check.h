@@ -49,8 +49,6 @@ template <class Value, class Accepted>
   throw_invalid(operation, argument, join(value), join(accepted));
 }
 [[noreturn]] void fail_unsupported(std::string_view operation, const std::string& what);
-/// Of an operation that only the CPU has.
-[[noreturn]] void fail_no_kernel(std::string_view operation, const std::string& device);
 
 template <class Value, class Accepted>
 void require(bool condition, std::string_view operation, std::string_view argument,
@@ -65,9 +63,6 @@ struct TensorRule {
   const TensorView& view;
 
   const TensorRule& defined() const;
-  /// On the host. Throws `Error` (unsupported) if `use_device` gave the host's tensors to a device
-  /// for which the operation has no kernel.
-  const TensorRule& on_cpu() const;
   /// On the device of a plan. Throws `Error` (invalid_argument).
   const TensorRule& on(Device accepted) const;
   const TensorRule& dtype(DType accepted) const;

@@ -235,20 +235,28 @@ std::string gpu_source(const KernelSpec& spec, const Config& config) {
 /// The blocks of a row are a cluster.
 std::string gpu_source(const KernelSpec& spec, const SamplingConfig& c) {
   const std::string entry = entry_of(spec);
+  const Target& target = target_of(spec.architecture);
+  const bool is_cuda = target.platform == Platform::cuda;
   const bool alone = c.blocks == 1;
   const std::string cluster = core::join("tile::Cluster<", c.blocks, ">");
   const std::string bounds = "__launch_bounds__(Kernel::threads, Kernel::resident_blocks)";
   return core::join(
-      "#include \"tile/", alone ? "sm80/row_group.h" : "sm90/cluster.h",
-      "\"\n\n#include \"sampling/entry.h\"\n\nnamespace wavefire::sampling {\n"
-      "using Group = tile::NvidiaRowGroup<",
+      "#include \"", target.rows_header, "\"\n\n#include \"tile/",
+      alone ? "row_group.h" : "sm90/cluster.h",
+      "\"\n#include \"sampling/entry.h\"\n\nnamespace wavefire::sampling {\n"
+      "using Group = tile::RowGroup<",
       c.lanes, ", ", c.kept, ", ", alone ? "tile::OneBlock" : cluster,
       ">;\nusing Kernel = Entry<Group, ", cpp_text(c.kind), ">;\n",
-      launch_info(entry, "Kernel::shared_bytes"),
-      cuda_kernel(entry,
-                  "  extern __shared__ __align__(16) u8 memory[];\n"
-                  "  Kernel::run(params, memory);\n",
-                  alone ? bounds : core::join("__cluster_dims__(", c.blocks, ", 1, 1) ", bounds)),
+      launch_info(entry, is_cuda ? "Kernel::shared_bytes" : "0"),
+      is_cuda ? cuda_kernel(
+                    entry,
+                    "  extern __shared__ __align__(16) u8 memory[];\n"
+                    "  Kernel::run(params, memory);\n",
+                    alone ? bounds : core::join("__cluster_dims__(", c.blocks, ", 1, 1) ", bounds))
+              : hip_kernel(entry, "1, 8",
+                           "  WF_SHARED static __attribute__((aligned(16))) u8 "
+                           "memory[Kernel::shared_bytes];\n"
+                           "  Kernel::run(params, memory);\n"),
       "}\n");
 }
 

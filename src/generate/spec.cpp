@@ -259,12 +259,13 @@ void check_config(const KernelSpec& spec, const IndexConfig& c) {
 
 void check_config(const KernelSpec& spec, const SamplingConfig& c) {
   const Target& target = target_of(spec.architecture);
-  core::require(target.platform == Platform::cuda && target.rows_header != nullptr, operation,
+  core::require(target.platform != Platform::cpu && target.rows_header != nullptr, operation,
                 "architecture", name_of(spec.architecture),
-                "sampling on sm80 to sm120 without an a");
+                "sampling on sm80 to sm120 without an a, gfx942, gfx950");
   const bool is_power = c.lanes > 0 && (c.lanes & (c.lanes - 1)) == 0;
-  core::require(is_power && c.lanes >= 32 && c.lanes <= 1024, operation, "lanes", c.lanes,
-                "a power of 2 from 32 to 1024");
+  const int warp = target.platform == Platform::cuda ? 32 : 64;
+  core::require(is_power && c.lanes >= warp && c.lanes <= 1024, operation, "lanes", c.lanes,
+                core::join("a power of 2 from ", warp, " to 1024"));
   const int most = target.has_clusters ? std::min(8, c.lanes / 32) : 1;
   core::require(c.blocks >= 1 && c.blocks <= most && (c.blocks & (c.blocks - 1)) == 0, operation,
                 "blocks", c.blocks, core::join("a power of 2 up to ", most));

@@ -234,15 +234,12 @@ sampling::Launch launch_of(const TensorView& in, const TensorView& out = {}) {
 }
 
 /// A group of blocks for each of `count` rows or samples.
-void launch(const ops::Place& place, const char* operation, sampling::Kind kind, std::int64_t count,
+void launch(const ops::Place& place, sampling::Kind kind, std::int64_t count,
             const sampling::Launch& p) {
   if (count == 0) return;
   const device::Properties& gpu = place.gpu->properties();
   const generate::Target& target =
       generate::target_of(generate::architecture_of_gpu(gpu.architecture));
-  if (target.platform != generate::Platform::cuda) {
-    core::fail_no_kernel(operation, place.gpu->id());
-  }
   const generate::SamplingConfig config = tune::sampling_rows(
       kind, p.size, count, {target.has_clusters, gpu.shared_bytes_per_block, gpu.multiprocessors});
   const unsigned blocks = ops::blocks_for(count * config.blocks, 1);
@@ -263,7 +260,7 @@ void launch_samples(const ops::Place& place, const SamplingInput& input,
     p.valid = valid.as<u8>();
     p.valid_stride = valid.strides[0];
   }
-  launch(place, "sampling", parameters.kind(), samples.shape[0], p);
+  launch(place, parameters.kind(), samples.shape[0], p);
 }
 
 }  // namespace
@@ -285,7 +282,7 @@ void softmax(const TensorView& logits, const RowParameter& temperature,
   if (!place.on_cpu()) {
     sampling::Launch p = launch_of(logits, probabilities);
     p.temperature = temperatures.for_gpu();
-    return launch(place, operation, sampling::Kind::softmax, rows, p);
+    return launch(place, sampling::Kind::softmax, rows, p);
   }
   const cpu::RowKernels& kernels = cpu::row_kernels();
   for_rows(rows, size, [&](std::int64_t row, const sampling::Buffers& buffers) {
@@ -356,7 +353,7 @@ void renormalize(const TensorView& probabilities, const SamplingFilters& filters
   if (!place.on_cpu()) {
     sampling::Launch p = launch_of(probabilities, out);
     parameters.write(p);
-    return launch(place, operation, sampling::Kind::renorm, rows, p);
+    return launch(place, sampling::Kind::renorm, rows, p);
   }
   const cpu::RowKernels& kernels = cpu::row_kernels();
   BadRow bad;
@@ -381,7 +378,7 @@ void mask_logits(const TensorView& logits, const RowParameter& top_k, const Tens
   if (!place.on_cpu()) {
     sampling::Launch p = launch_of(logits, out);
     p.top_k = counts.for_gpu();
-    return launch(place, operation, sampling::Kind::mask, rows, p);
+    return launch(place, sampling::Kind::mask, rows, p);
   }
   const cpu::RowKernels& kernels = cpu::row_kernels();
   BadRow bad;

@@ -178,9 +178,8 @@ sys.exit(serve.main(sys.argv[1:]))
 
 
 def test_another_device_is_compared_with_the_cpu() -> None:
-    """On a virtual device, or an error that names the operation which has no kernel there. Each in
-    a process of its own: serve.py tells the virtual Instinct before it is opened that tensors are
-    the host's memory.
+    """Each in a process of its own: serve.py tells the virtual Instinct before it is opened that
+    tensors are the host's memory.
     """
     paths = [str(Path(__file__).parent), *sys.path]  # these hold the examples too
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
@@ -190,11 +189,7 @@ def test_another_device_is_compared_with_the_cpu() -> None:
             [sys.executable, "-c", SERVE_TINY, "--model", __file__, *arguments, "--check"],
             env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        if done.returncode != 0:
-            refused = rf"serve.py: error: --device {device}: \w+: .*no kernels? for .*"
-            assert device != "cpu"
-            assert re.search(refused, done.stderr), done.stderr
-            continue
+        assert done.returncode == 0, done.stderr
         shown = re.search(r"mirror: 4 rows of .* difference (\S+), (\d)", done.stdout)
         # Both round each layer to bfloat16, in other orders; one unit of logits from 16 is 0.125.
         assert float(shown[1]) <= (0 if device == "cpu" else 0.25)

@@ -151,6 +151,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"sampling.avx2", {"avx2", "sm80"}},
                     Bad{"sampling.sm80:lanes=256,blocks=8", {"'blocks'", "up to 1"}},
                     Bad{"sampling.sm90:lanes=96,blocks=1", {"'lanes'", "96"}},
+                    Bad{"sampling.gfx942:lanes=32,blocks=1", {"'lanes'", "from 64"}},
+                    Bad{"sampling.gfx950:lanes=256,blocks=8", {"'blocks'", "up to 1"}},
                     Bad{"sampling.sm90:lanes=256,blocks=8,kept=2", {"'kept'", "multiple of 4"}},
                     Bad{"sampling.sm90:kind=draw,lanes=256,blocks=8,kept=4", {"'kept'", "softmax"}},
                     Bad{"norm.avx2:lanes=8", {"lanes=8", "CPUs"}},

@@ -44,15 +44,15 @@ def test_what_is_not_there_is_named(kind: str) -> None:
     assert reason == "" or "install" in reason
 
 
-def test_operations_without_a_kernel_say_so() -> None:
+def test_what_a_device_has_no_kernel_for_is_named() -> None:
     if not any(d.id == "virtual:gfx950" for d in wavefire.devices()):
         assert "WAVEFIRE_BUILD_VIRTUAL" in wavefire.why_no_driver("virtual")
         return
-    logits = np.zeros((1, 8), np.float32)
+    q, kv = np.ones((1, 8), np.float32), np.ones((1, 1, 8), np.float32)
     wavefire.use_device("virtual:gfx950")
     try:
-        with pytest.raises(NotImplementedError, match="no kernel for virtual:gfx950"):
-            wavefire.softmax(logits)
+        with pytest.raises(NotImplementedError, match=r"'q_dtype' is float32; .*virtual:gfx950"):
+            wavefire.single_decode_with_kv_cache(q, kv, kv)
     finally:
         wavefire.use_device("cpu")
-    np.testing.assert_allclose(wavefire.softmax(logits), np.full((1, 8), 1 / 8), rtol=1e-3)
+    np.testing.assert_allclose(wavefire.single_decode_with_kv_cache(q, kv, kv), q)

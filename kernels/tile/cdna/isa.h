@@ -23,6 +23,7 @@ typedef u32 Word2 __attribute__((vector_size(8)));
 namespace isa {
 
 inline constexpr int warp_lanes = 64;
+using Lanes = u64;  // a bit for each
 
 WF_DEVICE int thread() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
 /// The same, read anew: compilers cannot compute ahead of a loop what depends on it.
@@ -74,15 +75,16 @@ WF_DEVICE void warp_barrier() {
 }
 
 /// The value of lane `lane` of the wave.
+WF_DEVICE u32 shuffle(u32 a, int lane) {
+  return static_cast<u32>(__builtin_amdgcn_ds_bpermute(lane << 2, static_cast<int>(a)));
+}
 WF_DEVICE float shuffle(float a, int lane) {
-  const int bits = __builtin_bit_cast(int, a);
-  return __builtin_bit_cast(float, __builtin_amdgcn_ds_bpermute(lane << 2, bits));
+  return __builtin_bit_cast(float, shuffle(__builtin_bit_cast(u32, a), lane));
 }
 
 WF_DEVICE i64 shuffle(i64 a, int lane) {
-  const auto low = __builtin_amdgcn_ds_bpermute(lane << 2, static_cast<int>(a));
-  const auto high = __builtin_amdgcn_ds_bpermute(lane << 2, static_cast<int>(a >> 32));
-  return static_cast<i64>(static_cast<u64>(static_cast<u32>(high)) << 32 | static_cast<u32>(low));
+  const u64 high = shuffle(static_cast<u32>(a >> 32), lane);
+  return static_cast<i64>(high << 32 | shuffle(static_cast<u32>(a), lane));
 }
 
 /// Bit mode of ds_swizzle: within 32 lanes, the value of lane `lane ^ mask`.
@@ -97,22 +99,46 @@ WF_DEVICE int permute_quad(int a) {
 }
 
 /// The value of lane `lane ^ mask` of the wave; `mask` is a constant where it matters.
-WF_DEVICE float shuffle_xor(float a, int mask) {
-  const int bits = __builtin_bit_cast(int, a);
+WF_DEVICE u32 shuffle_xor(u32 a, int mask) {
+  const int bits = static_cast<int>(a);
   switch (mask) {
-    case 1: return __builtin_bit_cast(float, permute_quad<0b10110001>(bits));
-    case 2: return __builtin_bit_cast(float, permute_quad<0b01001110>(bits));
-    case 4: return __builtin_bit_cast(float, swizzle_xor<4>(bits));
-    case 8: return __builtin_bit_cast(float, swizzle_xor<8>(bits));
-    case 16: return __builtin_bit_cast(float, swizzle_xor<16>(bits));
+    case 1: return static_cast<u32>(permute_quad<0b10110001>(bits));
+    case 2: return static_cast<u32>(permute_quad<0b01001110>(bits));
+    case 4: return static_cast<u32>(swizzle_xor<4>(bits));
+    case 8: return static_cast<u32>(swizzle_xor<8>(bits));
+    case 16: return static_cast<u32>(swizzle_xor<16>(bits));
     default: return shuffle(a, (thread() & 63) ^ mask);
   }
 }
+WF_DEVICE float shuffle_xor(float a, int mask) {
+  return __builtin_bit_cast(float, shuffle_xor(__builtin_bit_cast(u32, a), mask));
+}
+/// a + a of the lane that `control` (DPP) names, in the rows of sixteen lanes of `rows`.
+template <int control, int rows = 0xf>
+WF_DEVICE i32 add_moved(i32 a) {
+  return a + __builtin_amdgcn_update_dpp(0, a, control, rows, 0xf, false);
+}
+/// The sum over the lanes up to this one.
+WF_DEVICE i32 sum_to_lane(i32 a) {
+  constexpr int row_shift = 0x110, last_of_row = 0x142, last_of_lower_half = 0x143;
+  a = add_moved<row_shift + 1>(a);
+  a = add_moved<row_shift + 2>(a);
+  a = add_moved<row_shift + 4>(a);
+  a = add_moved<row_shift + 8>(a);
+  a = add_moved<last_of_row, 0b1010>(a);
+  return add_moved<last_of_lower_half, 0b1100>(a);
+}
 /// Bit i: lane i of the wave has `condition`.
-WF_DEVICE u64 ballot(bool condition) { return __builtin_amdgcn_ballot_w64(condition); }
+WF_DEVICE Lanes ballot(bool condition) { return __builtin_amdgcn_ballot_w64(condition); }
+WF_DEVICE int count_bits(u64 a) { return __builtin_popcountll(a); }
+/// The number of the highest bit that is set; -1 without any.
+WF_DEVICE int last_bit(u64 a) { return a != 0 ? 63 - __builtin_clzll(a) : -1; }
 
 WF_DEVICE float exp2(float a) { return __builtin_amdgcn_exp2f(a); }
 WF_DEVICE float log2(float a) { return __builtin_amdgcn_logf(a); }
+/// One instruction; a NaN only if both are.
+WF_DEVICE float max(float a, float b) { return __builtin_fmaxf(a, b); }
+WF_DEVICE float min(float a, float b) { return __builtin_fminf(a, b); }
 WF_DEVICE float reciprocal(float a) { return __builtin_amdgcn_rcpf(a); }
 WF_DEVICE float reciprocal_sqrt(float a) { return __builtin_amdgcn_rsqf(a); }
 
@@ -177,6 +203,34 @@ WF_DEVICE void store_anywhere(void* p, Vector a) {
   };
   static_cast<Anywhere*>(p)->a = a;
 }
+
+// To LDS, which an address of its own kind names.
+typedef __attribute__((address_space(3))) float* SharedFloats;
+
+WF_DEVICE SharedFloats shared_address(float* p) { return (SharedFloats)p; }
+WF_DEVICE void add_shared(u32* p, u32 a) {
+  __hip_atomic_fetch_add(p, a, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+}
+
+/// If a is at least `bound`: sum += wide, and counts it.
+WF_DEVICE void add_at_least(double& sum, i32& count, float a, double wide, float bound) {
+  sum += a >= bound ? wide : 0.0;
+  count += a >= bound ? 1 : 0;
+}
+WF_DEVICE void count_equal(i32& count, float a, float b) { count += a == b ? 1 : 0; }
+/// Sets `bit` if a is between the two, neither of them.
+template <u32 bit>
+WF_DEVICE void mark_between(u32& marks, float a, float low, float high) {
+  marks |= a > low && a < high ? bit : 0;
+}
+/// If `bit` is set: a goes to `to`, which moves on.
+template <u32 bit>
+WF_DEVICE void append_marked(SharedFloats& to, u32 marks, float a) {
+  if ((marks & bit) != 0) *to++ = a;
+}
+
+/// There is no instruction for it.
+WF_DEVICE void prefetch(const void*) {}
 
 /// Sixteen aligned bytes.
 WF_DEVICE void load_16(const void* p, u32* to) {

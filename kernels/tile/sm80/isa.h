@@ -11,6 +11,7 @@ WF_NAMESPACE_BEGIN(tile)
 namespace isa {
 
 inline constexpr int warp_lanes = 32;
+using Lanes = u32;  // a bit for each
 
 WF_DEVICE u32 shared_address(const void* p) {
   return static_cast<u32>(__cvta_generic_to_shared(p));
@@ -183,6 +184,16 @@ WF_DEVICE void add_lower_lane(i32& a) {
       : "n"(distance));
 }
 
+/// The sum over the lanes up to this one.
+WF_DEVICE i32 sum_to_lane(i32 a) {
+  add_lower_lane<1>(a);
+  add_lower_lane<2>(a);
+  add_lower_lane<4>(a);
+  add_lower_lane<8>(a);
+  add_lower_lane<16>(a);
+  return a;
+}
+
 WF_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 WF_DEVICE i32 add_device(i32* p, i32 a) {
   i32 r;
@@ -344,9 +355,6 @@ WF_DEVICE void store_as(void* p, int index, float a) {
   }
 }
 
-struct alignas(16) Words {
-  u32 word[4];
-};
 /// Sixteen aligned bytes.
 WF_DEVICE void load_16(const void* p, u32* to) {
   const Words words = *static_cast<const Words*>(p);

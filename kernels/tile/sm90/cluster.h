@@ -1,7 +1,9 @@
 // Blocks that run at the same time and write to each other's shared memory.
 #pragma once
 
-#include "tile/sm80/row_group.h"
+#include "tile/sm80/rows.h"
+
+#include "tile/row_group.h"  // behind the instructions
 
 WF_NAMESPACE_BEGIN(tile)
 

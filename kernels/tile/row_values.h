@@ -1,8 +1,8 @@
 // The values of one long row, as a group of lanes (row_group.h) reads it.
 #pragma once
 
-#include "tile/sm80/rows.h"
-#include "tile/sm80/warp.h"
+#include "tile/rows.h"
+#include "tile/warp.h"
 
 WF_NAMESPACE_BEGIN(tile)
 
@@ -73,7 +73,7 @@ struct RowBatch {
   }
   /// The marked ones to shared memory.
   WF_DEVICE void append_marked(float* to, u32 marks) const {
-    u32 address = isa::shared_address(to);
+    auto address = isa::shared_address(to);
     for_numbered([&]<int i>(float a) { isa::append_marked<(1u << i)>(address, marks, a); });
   }
 
@@ -198,7 +198,7 @@ class RowValues {
   WF_DEVICE void keep(int i, const Element& v) const {
     WF_UNROLL
     for (int half = 0; half < 2; ++half) {
-      isa::Words words;
+      Words words;
       WF_UNROLL
       for (int e = 0; e < 4; ++e) words.word[e] = __builtin_bit_cast(u32, v.e[half * 4 + e]);
       memory_.values[Group::warp()][i][half][Group::lane()] = words;

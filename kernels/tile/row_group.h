@@ -1,9 +1,10 @@
 // A group of lanes that takes one long row together, and what they tell each other. The lanes are
 // those of one block or, where blocks can write to each other's shared memory, of several
-// (tile/sm90/cluster.h). Sums are in a fixed order, the same at each run.
+// (tile/sm90/cluster.h). Sums are in a fixed order, the same at each run. Include the rows.h of an
+// architecture before.
 #pragma once
 
-#include "tile/sm80/row_values.h"
+#include "tile/row_values.h"
 
 WF_NAMESPACE_BEGIN(tile)
 
@@ -32,16 +33,16 @@ enum class Reach : unsigned char { block, group };
 /// meet no bank twice.
 template <int steps, int warps>
 struct KeptValues {
-  isa::Words values[warps][steps][2][NvidiaWarp::warp_lanes];
+  Words values[warps][steps][2][Warp::warp_lanes];
 };
 template <int warps>
 struct KeptValues<0, warps> {};
 
 template <class Group>
-class NvidiaBins;
+class RowBins;
 
 template <int lanes_, int kept_, class Blocks_>
-class NvidiaRowGroup : public NvidiaWarp {
+class RowGroup : public Warp {
  public:
   using Blocks = Blocks_;
   static constexpr int lanes = lanes_;  // of a block
@@ -52,12 +53,13 @@ class NvidiaRowGroup : public NvidiaWarp {
   static constexpr int batch = lanes > 256 ? 2 : 4;  // elements that a lane has registers for
   using Element = Floats<width>;
   static constexpr int bins = 8;
-  static constexpr int list_size = blocks <= 2 ? 512 : 256;  // of a warp's values
-  static constexpr int gathered_size = 8192;                 // of the group's
+  static constexpr int list_size = (blocks <= 2 ? 16 : 8) * warp_lanes;  // of a warp's values
+  static constexpr int most_listed = blocks * warps * list_size;
+  static constexpr int gathered_size = most_listed < 8192 ? most_listed : 8192;  // of the group's
   static constexpr int sample_bins = 1024;
   static constexpr int sampled = 8192 / (lanes * width);  // elements of a lane
-  using Bins = NvidiaBins<NvidiaRowGroup>;
-  static constexpr int most_pieces = kept > 0 ? kept / batch : RowPieces<NvidiaRowGroup>::most;
+  using Bins = RowBins<RowGroup>;
+  static constexpr int most_pieces = kept > 0 ? kept / batch : RowPieces<RowGroup>::most;
 
  private:
   static constexpr int message_bytes = 48;
@@ -85,7 +87,7 @@ class NvidiaRowGroup : public NvidiaWarp {
     };
   };
 
-  WF_DEVICE explicit NvidiaRowGroup(Memory& memory) : memory_(memory) { Blocks::arrive(); }
+  WF_DEVICE explicit RowGroup(Memory& memory) : memory_(memory) { Blocks::arrive(); }
 
   WF_DEVICE static i64 row() { return isa::block() / blocks; }
   WF_DEVICE static int block_rank() { return Blocks::rank(); }
@@ -120,7 +122,7 @@ class NvidiaRowGroup : public NvidiaWarp {
   // ---- the row
 
   template <class Map>
-  WF_DEVICE RowValues<NvidiaRowGroup, Map> values(const RowSource& source, Map map) const {
+  WF_DEVICE RowValues<RowGroup, Map> values(const RowSource& source, Map map) const {
     return {source, map, memory_};
   }
 
@@ -208,12 +210,11 @@ class NvidiaRowGroup : public NvidiaWarp {
 
 /// Sums of what lanes add to bins.
 template <class Group>
-class NvidiaBins {
+class RowBins {
   using Memory = typename Group::SearchMemory;
-  static_assert(Group::bins <= Group::warps);
 
  public:
-  WF_DEVICE explicit NvidiaBins(Memory& memory) : memory_(memory) {
+  WF_DEVICE explicit RowBins(Memory& memory) : memory_(memory) {
     WF_UNROLL
     for (auto& column : memory_.columns[Group::warp()]) column[Group::lane()] = 0;
   }
@@ -225,16 +226,19 @@ class NvidiaBins {
   WF_DEVICE double take() {
     parity_ ^= 1;
     isa::barrier<0, Group::lanes>();
-    if (Group::warp() < Group::bins) {
+    WF_UNROLL
+    for (int first = 0; first < Group::bins; first += Group::warps) {
+      const int bin = first + Group::warp();
+      if (bin >= Group::bins) continue;
       double sum = 0;
       WF_UNROLL
       for (int i = 0; i < Group::warps; ++i) {
-        double& column = memory_.columns[i][Group::warp()][Group::lane()];
+        double& column = memory_.columns[i][bin][Group::lane()];
         sum += column;
         column = 0;
       }
       sum = Group::sum_of_warp(sum);
-      double& own = memory_.sums[parity_][Group::block_rank()][Group::warp()];
+      double& own = memory_.sums[parity_][Group::block_rank()][bin];
       if constexpr (reach == Reach::block) {
         if (Group::lane() == 0) own = sum;
       } else {

@@ -1,7 +1,8 @@
-// What the lanes of a warp tell each other.
+// What the lanes of a warp tell each other. Include the rows.h of an architecture before: its
+// instructions (isa.h) are these.
 #pragma once
 
-#include "tile/sm80/isa.h"
+#include "tile/several.h"
 
 WF_NAMESPACE_BEGIN(tile)
 
@@ -17,8 +18,9 @@ WF_DEVICE T map_words(T a, F&& f) {
   return __builtin_bit_cast(T, words);
 }
 
-struct NvidiaWarp {
-  static constexpr int warp_lanes = 32;
+struct Warp {
+  static constexpr int warp_lanes = isa::warp_lanes;
+  using Lanes = isa::Lanes;  // a bit for each
 
   WF_DEVICE static int thread() { return isa::thread(); }
   WF_DEVICE static int lane() { return isa::thread() % warp_lanes; }
@@ -37,14 +39,14 @@ struct NvidiaWarp {
   WF_DEVICE static void count_equal(i32& count, float a, float b) { isa::count_equal(count, a, b); }
 
   /// Bit i: lane i has `condition`.
-  WF_DEVICE static u32 ballot(bool condition) { return isa::ballot(condition); }
-  WF_DEVICE static int count_of(u32 lanes_set) { return isa::count_bits(lanes_set); }
-  WF_DEVICE static int count_before(u32 lanes_set) {
-    return isa::count_bits(lanes_set & ((1u << lane()) - 1));
+  WF_DEVICE static Lanes ballot(bool condition) { return isa::ballot(condition); }
+  WF_DEVICE static int count_of(Lanes lanes_set) { return isa::count_bits(lanes_set); }
+  WF_DEVICE static int count_before(Lanes lanes_set) {
+    return isa::count_bits(lanes_set & ((Lanes{1} << lane()) - 1));
   }
   /// -1 without any.
-  WF_DEVICE static int last_of(u32 lanes_set) { return isa::last_bit(lanes_set); }
-  WF_DEVICE static int first_of(u32 lanes_set) {
+  WF_DEVICE static int last_of(Lanes lanes_set) { return isa::last_bit(lanes_set); }
+  WF_DEVICE static int first_of(Lanes lanes_set) {
     return isa::last_bit(lanes_set & (~lanes_set + 1));
   }
 
@@ -79,14 +81,7 @@ struct NvidiaWarp {
     }
     return a;
   }
-  WF_DEVICE static i32 count_to_lane(i32 a) {
-    isa::add_lower_lane<1>(a);
-    isa::add_lower_lane<2>(a);
-    isa::add_lower_lane<4>(a);
-    isa::add_lower_lane<8>(a);
-    isa::add_lower_lane<16>(a);
-    return a;
-  }
+  WF_DEVICE static i32 count_to_lane(i32 a) { return isa::sum_to_lane(a); }
   template <class T>
   WF_DEVICE static T sum_before_lane(T a) {
     const T sum = from_lane(sum_to_lane(a), max(lane() - 1, 0));
