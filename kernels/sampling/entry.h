@@ -201,6 +201,7 @@ struct Entry {
     Filter filter;
     Group::meet();
     if (row < 0 || row >= p.rows || !read_filter(p, sample, filter)) return reject(sample);
+    if (p.by_top_p && filter.top_p >= least_in_rounds) return;
     const auto values = values_of(row, p.logits ? -tile::infinity : 0.f);
     prefetch(values);
     // Logits are weighed in units of the largest of a sample or, where one is so far above it that
@@ -217,9 +218,9 @@ struct Entry {
     const double top_p = read_number(p.top_p, sample);
     const bool is_known = row >= 0 && row < p.rows && top_p > 0 && top_p <= 1;
     const auto values = values_of(is_known ? row : 0, p.logits ? -tile::infinity : 0.f);
-    values.prefetch();
-    values.fetch();
+    prefetch(values);
     Group::meet();
+    if (p.by_top_p && !(top_p >= least_in_rounds)) return;
     if (!is_known) return reject(sample);
     float reference = least_logit;
     if (p.logits) {
@@ -228,7 +229,7 @@ struct Entry {
       reference = Group::larger(reference, seen.most);
     }
     const auto weights = values.with(to_weight(reference));
-    Rounds<Group, decltype(weights)> rounds(memory, weights);
+    Rounds<Group, decltype(weights)> rounds(group, memory, weights);
     const i64 token = rounds.draw(top_p, uniforms_of(sample));
     if (Group::leads()) write_sample(sample, token);
   }

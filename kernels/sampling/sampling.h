@@ -129,12 +129,17 @@ class BlockMasses {
     threshold_ = threshold;
     total_ = 0;
     count_ = 0;
-    for (i64 begin = 0; begin < size_; begin += block_) {
-      const i64 end = tile::min(begin + block_, size_);
-      mass_[count_] = kept_mass<Rows>(data_, begin, end, threshold);
-      total_ += mass_[count_++];
+    for (; count_ * block_ < size_; ++count_) {
+      mass_[count_] = mass_above(count_, threshold);
+      total_ += mass_[count_];
     }
     return total_;
+  }
+  /// Whether measured entries below `bound` weigh more than `enough`, seen in some of the blocks.
+  WF_DEVICE bool are_enough_below(float bound, double enough) const {
+    double below = 0;
+    for (i64 i = 0; i < count_ && !(below > enough); ++i) below += mass_[i] - mass_above(i, bound);
+    return below > enough;
   }
   /// The entry at which their running mass passes uniform * (their mass).
   WF_DEVICE i64 draw(double uniform) const {
@@ -160,6 +165,11 @@ class BlockMasses {
   }
 
  private:
+  WF_DEVICE double mass_above(i64 block, float threshold) const {
+    const i64 begin = block * block_;
+    return kept_mass<Rows>(data_, begin, tile::min(begin + block_, size_), threshold);
+  }
+
   static constexpr i64 most = 256;
   const float* data_;
   i64 size_, block_;
@@ -178,11 +188,15 @@ template <class Rows>
 WF_DEVICE i64 draw_in_rounds(const float* data, i64 size, double top_p,
                              const math::Uniforms& uniforms) {
   BlockMasses<Rows> masses(data, size);
-  const double enough = top_p * masses.measure(0.f);
-  for (u32 round = 0;; ++round) {
-    const i64 token = masses.draw(uniforms[round]);
-    if (!(top_p < 1) || masses.measure(next_above(data[token])) < enough) return token;
+  const double total = masses.measure(0.f), enough = top_p * total;
+  i64 token = masses.draw(uniforms[0]);
+  // Part of the row tells, as a rule, that what may be dropped is not above the token.
+  const double dropped = (total - enough) * (1 + 1e-9);
+  if (!(top_p < 1) || masses.are_enough_below(next_above(data[token]), dropped)) return token;
+  for (u32 round = 1; masses.measure(next_above(data[token])) >= enough; ++round) {
+    token = masses.draw(uniforms[round]);
   }
+  return token;
 }
 
 /// Draws a token; false (and token 0) for a row that is not valid.

@@ -94,6 +94,7 @@ struct FilterParameters {
   Parameter top_k, top_p, min_p;
   bool top_k_first;
   bool has_top_p, has_others;  // of the call, whatever they are in a row
+  bool by_top_p;               // each row has a top_p of its own
 
   FilterParameters(const ops::Place& place, const char* operation, const SamplingFilters& filters,
                    std::int64_t rows)
@@ -102,16 +103,20 @@ struct FilterParameters {
         min_p(place, operation, "min_p", filters.min_p, rows, share),
         top_k_first(filters.top_k_first),
         has_top_p(!is_off(filters.top_p, 1)),
-        has_others(!is_off(filters.top_k, 0) || !is_off(filters.min_p, 0)) {}
+        has_others(!is_off(filters.top_k, 0) || !is_off(filters.min_p, 0)),
+        by_top_p(filters.top_p.rows.defined()) {}
 
   sampling::Filter operator[](std::int64_t row) const {
-    return {as_count(top_k[row]), top_p[row], static_cast<float>(min_p[row]), top_k_first,
-            has_top_p && !has_others};
+    const double share = top_p[row];
+    const bool in_rounds = has_top_p && !has_others && share >= sampling::least_in_rounds;
+    return {as_count(top_k[row]), share, static_cast<float>(min_p[row]), top_k_first, in_rounds};
   }
   /// How a GPU draws.
   sampling::Kind kind() const {
     if (has_others) return sampling::Kind::filtered;
-    return has_top_p ? sampling::Kind::top_p : sampling::Kind::draw;
+    if (!has_top_p) return sampling::Kind::draw;
+    const bool in_rounds = by_top_p || top_p[0] >= sampling::least_in_rounds;
+    return in_rounds ? sampling::Kind::top_p : sampling::Kind::filtered;
   }
   void write(sampling::Launch& p) const {
     p.top_k = top_k.for_gpu();
@@ -260,7 +265,10 @@ void launch_samples(const ops::Place& place, const SamplingInput& input,
     p.valid = valid.as<u8>();
     p.valid_stride = valid.strides[0];
   }
-  launch(place, parameters.kind(), samples.shape[0], p);
+  const sampling::Kind kind = parameters.kind();
+  p.by_top_p = kind == sampling::Kind::top_p && parameters.by_top_p;
+  if (p.by_top_p) launch(place, sampling::Kind::filtered, samples.shape[0], p);
+  launch(place, kind, samples.shape[0], p);
 }
 
 }  // namespace

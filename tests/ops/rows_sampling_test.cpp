@@ -160,8 +160,8 @@ bool drawn_in_rounds(const Values& from, const Values& kept, const math::Uniform
   return false;
 }
 
-bool is_top_p_alone(const SamplingFilters& f) {
-  return f.top_p.value < 1 && f.top_k.value == 0 && f.min_p.value == 0;
+bool is_in_rounds(const SamplingFilters& f) {
+  return f.top_p.value >= 0.5 && f.top_p.value < 1 && f.top_k.value == 0 && f.min_p.value == 0;
 }
 
 void expect_drawn_from(const TensorView& weights, const SamplingFilters& f, DType token_dtype,
@@ -176,8 +176,8 @@ void expect_drawn_from(const TensorView& weights, const SamplingFilters& f, DTyp
     ASSERT_TRUE(token >= 0 && token < size);
     const math::Uniforms uniforms{seed, offset, static_cast<std::uint64_t>(r)};
     const Values row = row_of(weights, r), kept = filtered(row, f);
-    ASSERT_TRUE(is_top_p_alone(f) ? drawn_in_rounds(row, kept, uniforms, 0, token)
-                                  : drawn_at(kept, uniforms[0], token))
+    ASSERT_TRUE(is_in_rounds(f) ? drawn_in_rounds(row, kept, uniforms, 0, token)
+                                : drawn_at(kept, uniforms[0], token))
         << "row " << r << " token " << token;
   }
 }
@@ -200,6 +200,46 @@ TEST(Sampling, DrawsFromManyRows) {
     const HostTensor p = weights_of(static_cast<Shape>(v[0]), DType::f32, 160, size, random);
     expect_drawn_from(p.view(), filters_of(v[2], size), DType::i32, random);
   });
+}
+
+// Several pieces of a row for each warp of a GPU's group, of which it may read a part.
+TEST(Sampling, DrawsFromLongRows) {
+  std::mt19937 random(12);
+  for (std::int64_t size : {70001, 131072}) {
+    for (Shape shape : {peaked, flat, narrow, one_hot, blocks}) {
+      const HostTensor p = weights_of(shape, DType::f32, 3, size, random);
+      for (double top_p : {0.5, 0.9}) {
+        SamplingFilters f;
+        f.top_p.value = top_p;
+        expect_drawn_from(p.view(), f, DType::i32, random);
+      }
+    }
+  }
+}
+
+TEST(Sampling, ATopPOfEachRowDrawsAsTheNumber) {
+  std::mt19937 random(13);
+  const std::int64_t rows = 64, size = 1000;
+  const HostTensor p = weights_of(peaked, DType::f32, rows, size, random);
+  const float choices[] = {0.1f, 0.5f, 0.9f, 1.f};
+  HostTensor shares(DType::f32, {rows}), samples(DType::i32, {rows}), alike(DType::i32, {rows});
+  for (std::int64_t r = 0; r < rows; ++r) set(shares.view(), {r}, choices[r % 4]);
+  const auto token = [](const HostTensor& t, std::int64_t r) {
+    return t.view().as<const std::int32_t>()[r];
+  };
+  SamplingFilters f;
+  f.top_p.rows = shares.view();
+  sample({p.view(), false, {}}, f, {21, 4}, samples.view());
+  for (float choice : choices) {
+    SamplingFilters one;
+    one.top_p.value = choice;
+    sample({p.view(), false, {}}, one, {21, 4}, alike.view());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      if (choices[r % 4] == choice) {
+        EXPECT_EQ(token(samples, r), token(alike, r)) << r;
+      }
+    }
+  }
 }
 
 TEST(Sampling, LogitsDrawAsTheirSoftmax) {
