@@ -218,7 +218,8 @@ struct Entry {
     const double top_p = read_number(p.top_p, sample);
     const bool is_known = row >= 0 && row < p.rows && top_p > 0 && top_p <= 1;
     const auto values = values_of(is_known ? row : 0, p.logits ? -tile::infinity : 0.f);
-    prefetch(values);
+    if constexpr (Group::blocks > 1) values.prefetch();
+    values.fetch();
     Group::meet();
     if (p.by_top_p && !(top_p >= least_in_rounds)) return;
     if (!is_known) return reject(sample);

@@ -1,6 +1,6 @@
 """Sampling from logits and probabilities (FlashInfer's ``flashinfer.sampling``).
 
-Every draw uses a number of Philox (with top-p alone, one a round), keyed by a seed, and by an
+Every draw uses a number of Philox (one a round with top-p alone), keyed by a seed, and by an
 offset and the number of the row. Seed and offset come from ``seed`` and ``offset``, or the seed
 from ``generator`` (PyTorch's or NumPy's) or from the framework's default generator, which then
 moves on: ``torch.manual_seed`` (``numpy.random.seed`` for NumPy and JAX) makes a run repeatable.
