@@ -123,7 +123,9 @@ def attention_problem(p: Problem, decode: bool) -> None:
 
 def rows_problem(p: Problem) -> None:
     dtype = p.choose("dtype", torch.float16, torch.bfloat16, torch.float32)
-    kind = p.choose("kind", "rmsnorm", "fused_add_rmsnorm", "layernorm", "silu_and_mul", "rope")
+    kind = p.choose(
+        "kind", "rmsnorm", "fused_add_rmsnorm", "layernorm", "silu_and_mul", "rope", "packbits"
+    )
     rows, size = p.whole("rows", 1, 200), 8 * p.whole("size / 8", 1, p.target.largest // 8)
     x, wide = p.normal(rows, size, dtype=dtype), p.normal(rows, size, dtype=dtype)
     weight = p.normal(size, dtype=dtype)
@@ -147,6 +149,13 @@ def rows_problem(p: Problem) -> None:
         both = torch.cat([x, wide], -1)
         exact = torch.nn.functional.silu(a) * wide.double()
         close(wavefire.silu_and_mul(p.put(both)).cpu(), exact, dtype)
+    elif kind == "packbits":
+        marks = torch.randint(0, 2, (rows * size,), dtype=torch.uint8) * 0x81
+        part = marks[p.choose("first", 0, 8, 3) :: p.choose("step", 1, 1, 3)]
+        order = p.choose("bitorder", "big", "little")
+        there = p.put(marks)[p.chosen["first"] :: p.chosen["step"]]
+        packed = wavefire.packbits(there, order).cpu().numpy()
+        assert np.array_equal(packed, np.packbits(part.numpy(), bitorder=order))
     else:
         dim, interleave = p.choose("head_dim", 64, 128, 256), p.choose("interleave", False, True)
         q, k = p.normal(rows, 4, dim, dtype=dtype), p.normal(rows, 1, dim, dtype=dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -14,6 +15,18 @@ def test_problems_of_all_parts_are_right() -> None:
     counts = soak.soak(target, 1, list(soak.PARTS), problems=60)
     assert sum(counts.values()) == 60
     assert min(counts.values()) > 5
+
+
+@pytest.mark.skipif(
+    not any(d.id == "virtual:gfx942" for d in wavefire.devices()),
+    reason=wavefire.why_no_driver("virtual"),
+)
+def test_it_runs_on_a_virtual_device() -> None:
+    arguments = ["--device", "virtual:gfx942", "--parts", "rows", "--problems", "8", "--seed", "3"]
+    done = subprocess.run(
+        [sys.executable, soak.__file__, *arguments], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("8 problems, all right\n")
 
 
 def test_a_problem_is_the_same_whatever_ran_before() -> None:
