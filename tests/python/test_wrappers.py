@@ -119,16 +119,19 @@ def test_begin_forward_as_sglang_replaces_it() -> None:
     assert torch.equal(again, plain), "what a forward sets does not stay"
 
 
-def test_attributes_that_graph_plans_read() -> None:
-    buffers = {
-        "qo_indptr_buf": torch.zeros(3, dtype=torch.int32),
-        "paged_kv_indptr_buf": torch.zeros(3, dtype=torch.int32),
-        "paged_kv_indices_buf": torch.zeros(8, dtype=torch.int32),
-        "paged_kv_last_page_len_buf": torch.zeros(2, dtype=torch.int32),
-    }
+def graph_wrapper() -> tuple[Any, dict[str, torch.Tensor]]:
+    """A paged prefill wrapper in graph mode for two requests, and its buffers."""
+    sizes = {"qo_indptr_buf": 3, "paged_kv_indptr_buf": 3, "paged_kv_indices_buf": 8,
+             "paged_kv_last_page_len_buf": 2}  # fmt: skip
+    buffers = {name: torch.zeros(size, dtype=torch.int32) for name, size in sizes.items()}
     wrapper = wavefire.BatchPrefillWithPagedKVCacheWrapper(
         torch.zeros(8, dtype=torch.uint8), "NHD", backend="fa2", use_cuda_graph=True, **buffers
     )
+    return wrapper, buffers
+
+
+def test_attributes_that_graph_plans_read() -> None:
+    wrapper, buffers = graph_wrapper()
     wrapper.begin_forward(
         ints(0, 3, 4), TABLES["indptr"], TABLES["indices"], TABLES["last_page_len"], 4, 2, 16, 4,
         q_data_type=torch.bfloat16, kv_data_type=torch.bfloat16,
@@ -155,15 +158,7 @@ def test_attributes_that_graph_plans_read() -> None:
 
 
 def test_a_graph_is_planned_from_its_buffers() -> None:
-    buffers = {
-        "qo_indptr_buf": torch.zeros(3, dtype=torch.int32),
-        "paged_kv_indptr_buf": torch.zeros(3, dtype=torch.int32),
-        "paged_kv_indices_buf": torch.zeros(8, dtype=torch.int32),
-        "paged_kv_last_page_len_buf": torch.zeros(2, dtype=torch.int32),
-    }
-    wrapper = wavefire.BatchPrefillWithPagedKVCacheWrapper(
-        torch.zeros(8, dtype=torch.uint8), "NHD", backend="fa2", use_cuda_graph=True, **buffers
-    )
+    wrapper, buffers = graph_wrapper()
     assert wrapper._cached_module is None, "nothing says dtypes and scale before the first plan"
     tables = (TABLES["indptr"], TABLES["indices"], TABLES["last_page_len"])
     options = {"sm_scale": 0.2, "logits_soft_cap": 5.0, "q_data_type": torch.float32}
