@@ -63,6 +63,7 @@ WF_BOTH i32 head_groups(const PlanTraits& t, i32 tiles) {
   return static_cast<i32>(groups < 1 ? 1 : groups < t.num_kv_heads ? groups : t.num_kv_heads);
 }
 WF_BOTH i32 group_begin(const PlanTraits& t, i32 groups, i32 group) {
+  if (groups == t.num_kv_heads) return group;  // without a division
   return static_cast<i32>(i64{group} * t.num_kv_heads / groups);
 }
 /// The group of a head: the last one that does not begin behind it.
@@ -157,20 +158,24 @@ struct Place {
 template <class F>
 WF_BOTH void for_units(const PlanTraits& t, const Request* requests, i32 count, Place& place,
                        F&& f) {
-  for (; place.request < count; ++place.request, place.group = 0) {
-    const Request& r = requests[place.request];
+  Place at = place;  // in registers
+  for (; at.request < count; ++at.request, at.group = 0) {
+    const Request& r = requests[at.request];
     const i32 tiles = row_tiles(t, r), groups = head_groups(t, tiles);
-    for (; place.group < groups; ++place.group, place.tile = 0) {
-      const i32 head = group_begin(t, groups, place.group);
-      const i32 heads = group_begin(t, groups, place.group + 1) - head;
-      for (; place.tile < tiles; ++place.tile, place.head = 0) {
-        const Unit u = unit_of(t, r, t.deal_first != 0 ? tiles - 1 - place.tile : place.tile);
-        for (; place.head < heads; ++place.head) {
-          if (!f(place.request, head + place.head, u)) return;
+    for (; at.group < groups; ++at.group, at.tile = 0) {
+      const i32 head = group_begin(t, groups, at.group);
+      const i32 heads = group_begin(t, groups, at.group + 1) - head;
+      for (; at.tile < tiles; ++at.tile, at.head = 0) {
+        const Unit u = unit_of(t, r, t.deal_first != 0 ? tiles - 1 - at.tile : at.tile);
+        for (; at.head < heads; ++at.head) {
+          if (f(at.request, head + at.head, u)) continue;
+          place = at;
+          return;
         }
       }
     }
   }
+  place = at;
 }
 
 /// Cuts the line of units from `place` on into parts; worker w takes a length of room(w), in all
