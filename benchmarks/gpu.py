@@ -59,66 +59,82 @@ def workspace() -> torch.Tensor:
 
 
 def bench_decode(bench: Bench) -> None:
-    batch, kv_heads, length = 64, 8, 8192  # 2 GiB of KV
     for page in (1, 16, 64):
-        pages = batch * length // page
-        cache = random(pages, 2, page, kv_heads, DIM)
-        indices = torch.randperm(pages).int()
-        indptr = torch.arange(batch + 1, dtype=torch.int32) * (length // page)
-        last = torch.full((batch,), page, dtype=torch.int32)
-        order = indices.long().cuda()
-        k, v = (cache[order, i].view(batch, length, kv_heads, DIM).transpose(1, 2) for i in (0, 1))
-        for group in (1, 4, 8, 16):
-            q = random(batch, kv_heads * group, DIM)
-            wrapper = wavefire.BatchDecodeWithPagedKVCacheWrapper(workspace())
-            wrapper.plan(
-                indptr, indices, last, kv_heads * group, kv_heads, DIM, page, q_data_type=q.dtype
-            )
-            out = torch.empty_like(q)
-            wrapper.run(q, cache, out=out)
-            expected = sdpa(q[:, :, None], k, v, enable_gqa=True)[:, :, 0]
-            bench.add(
-                "decode",
-                f"bf16, 2 GiB of KV, page {page}, group {group}",
-                lambda w=wrapper, x=q, c=cache, o=out: w.run(x, c, out=o),
-                lambda x=q, a=k, b=v: sdpa(x[:, :, None], a, b, enable_gqa=True),
-                "SDPA",
-                lambda o=out, e=expected: close(o, e, 0.02),
-                4 * k.numel(),
-                "B/s",
-                bench.read_bandwidth,
-            )
+        bench_decode_of(bench, page, torch.bfloat16, (1, 4, 8, 16))
+    bench_decode_of(bench, 16, torch.float8_e4m3fn, (1, 4, 8))
+
+
+def bench_decode_of(bench: Bench, page: int, dtype: torch.dtype, groups: tuple[int, ...]) -> None:
+    batch, kv_heads, length = 64, 8, 8192
+    pages = batch * length // page
+    cache = random(pages, 2, page, kv_heads, DIM).to(dtype)
+    indices = torch.randperm(pages).int()
+    indptr = torch.arange(batch + 1, dtype=torch.int32) * (length // page)
+    last = torch.full((batch,), page, dtype=torch.int32)
+    order = indices.long().cuda()
+    k, v = (
+        cache[:, i].bfloat16()[order].view(batch, length, kv_heads, DIM).transpose(1, 2)
+        for i in (0, 1)
+    )
+    kv_bytes = cache.numel() * cache.element_size()
+    of = f"{str(dtype).removeprefix('torch.')} KV, {kv_bytes >> 30} GiB"
+    for group in groups:
+        q = random(batch, kv_heads * group, DIM)
+        wrapper = wavefire.BatchDecodeWithPagedKVCacheWrapper(workspace())
+        wrapper.plan(
+            indptr, indices, last, kv_heads * group, kv_heads, DIM, page,
+            q_data_type=q.dtype, kv_data_type=dtype,
+        )  # fmt: skip
+        out = torch.empty_like(q)
+        wrapper.run(q, cache, out=out)
+        expected = sdpa(q[:, :, None], k, v, enable_gqa=True)[:, :, 0]
+        bench.add(
+            "decode",
+            f"{of}, page {page}, group {group}",
+            lambda w=wrapper, x=q, o=out: w.run(x, cache, out=o),
+            lambda x=q: sdpa(x[:, :, None], k, v, enable_gqa=True),
+            "SDPA of bf16",
+            lambda o=out, e=expected: close(o, e, 0.02),
+            kv_bytes,
+            "B/s",
+            bench.read_bandwidth,
+        )
 
 
 def bench_prefill(bench: Bench) -> None:
-    backends = {"FlashAttention-2": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
-    for length in (4096,) if bench.quick else (4096, 16384):
+    lengths = (4096,) if bench.quick else (4096, 16384)
+    for dim, length in [*((128, n) for n in lengths), (64, lengths[-1]), (256, lengths[-1])]:
         for causal in (False, True):
-            heads = 32
-            q, k, v = (random(length, heads, DIM) for _ in range(3))
-            indptr = torch.tensor([0, length], dtype=torch.int32)
-            wrapper = wavefire.BatchPrefillWithRaggedKVCacheWrapper(workspace())
-            wrapper.plan(indptr, indptr, heads, heads, DIM, causal=causal, q_data_type=q.dtype)
-            out = torch.empty_like(q)
-            wrapper.run(q, k, v, out=out)
-            batch = tuple(x.transpose(0, 1)[None].contiguous() for x in (q, k, v))
-            for name, backend in backends.items():
+            bench_prefill_of(bench, dim, length, causal)
 
-                def peer(x: tuple = batch, c: bool = causal, b: SDPBackend = backend) -> object:
-                    with sdpa_kernel(b):
-                        return sdpa(*x, is_causal=c)
 
-                bench.add(
-                    "prefill",
-                    f"bf16 hd 128, {length} {'causal' if causal else 'full'}",
-                    lambda w=wrapper, x=(q, k, v), o=out: w.run(*x, out=o),
-                    peer,
-                    name,
-                    lambda o=out, p=peer: close(o, p()[0].transpose(0, 1), 0.02),
-                    4 * heads * length * length * DIM * (0.5 if causal else 1),
-                    "FLOP/s",
-                    bench.multiply_rate,
-                )
+def bench_prefill_of(bench: Bench, dim: int, length: int, causal: bool) -> None:
+    heads = 4096 // dim
+    q, k, v = (random(length, heads, dim) for _ in range(3))
+    indptr = torch.tensor([0, length], dtype=torch.int32)
+    wrapper = wavefire.BatchPrefillWithRaggedKVCacheWrapper(workspace())
+    wrapper.plan(indptr, indptr, heads, heads, dim, causal=causal, q_data_type=q.dtype)
+    out = torch.empty_like(q)
+    wrapper.run(q, k, v, out=out)
+    batch = tuple(x.transpose(0, 1)[None].contiguous() for x in (q, k, v))
+    backends = {"FlashAttention-2": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
+    for name, backend in backends.items():
+
+        def peer(b: SDPBackend = backend) -> torch.Tensor:
+            with sdpa_kernel(b):
+                return sdpa(*batch, is_causal=causal)
+
+        bench.add(
+            "prefill",
+            f"bf16 hd {dim}, {length} {'causal' if causal else 'full'}",
+            lambda: wrapper.run(q, k, v, out=out),
+            peer,
+            name,
+            lambda p=peer: close(out, p()[0].transpose(0, 1), 0.02),
+            4 * heads * length * length * dim * (0.5 if causal else 1),
+            "FLOP/s",
+            bench.multiply_rate,
+        )
 
 
 def bench_rows(bench: Bench) -> None:

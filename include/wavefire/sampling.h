@@ -38,10 +38,11 @@ struct SamplingInput {
   TensorView indices;  // i32 or i64 [samples], optional: sample i comes from row indices[i]
 };
 
-/// Sample i takes one number of Philox: key `seed`, counter (offset, i). With `seeds` i64 [samples]
-/// the key is seeds[i] and the counter (offset, 0), so that a request's tokens do not depend on its
-/// place in the batch. `offsets` i64 [samples], optional, replaces `offset`. Each may have one
-/// entry for all samples instead, which is like `seed` and `offset` (and stays on its device).
+/// Sample i takes a number of Philox (with top_p alone, of 0.5 or more, one a round): key `seed`,
+/// counter (offset, i). With `seeds` i64 [samples] the key is seeds[i] and the counter (offset, 0),
+/// so that a request's tokens do not depend on its place in the batch. `offsets` i64 [samples],
+/// optional, replaces `offset`. Each may have one entry for all samples instead, which is like
+/// `seed` and `offset` (and stays on its device).
 struct RandomNumbers {
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;

@@ -28,13 +28,19 @@ WF_DEVICE WorkItem uniform(WorkItem item) {
   return item;
 }
 
+template <class Schedule, class Steps>
+WF_DEVICE const WorkItem& item_at(const Params& p, i32 at, Steps& steps) {
+  if constexpr (requires { Schedule::take_item(steps); }) return Schedule::take_item(steps);
+  return p.items[at];
+}
+
 /// Executes all items of `worker` in the order of steps that `Schedule` gives. `steps` is one
 /// `Steps`, or a `Bundle` of them for schedules that take several heads together.
 template <class Arch, class Schedule, class Steps>
 WF_DEVICE void attend(const Params& p, i32 worker, Steps& steps) {
   const i32 end = uniform<Arch>(p.worker_begin[worker + 1]);
   for (i32 at = uniform<Arch>(p.worker_begin[worker]); at < end; ++at) {
-    const WorkItem item = uniform<Arch>(p.items[at]);
+    const WorkItem item = uniform<Arch>(item_at<Schedule>(p, at, steps));
     Schedule::run(steps, item);
     if constexpr (requires { requires Schedule::only_loads; }) continue;
     if (item.join < 0) continue;

@@ -35,6 +35,19 @@ WF_DEVICE Row row_of(const Params& p, const WorkItem& item, i32 row) {
   return {token, item.kv_head * p.group + (packed - token * p.group)};
 }
 
+/// What lanes that load tell those that compute, beside an item's queries: they need not read the
+/// item and its request from memory, one after the other, before they begin.
+struct alignas(16) Order {
+  WorkItem item;
+  Request request;
+};
+template <int count>
+struct Orders {
+  Order at[count];
+};
+template <>
+struct Orders<0> {};
+
 /// The end of a row's softmax: factor for the accumulated output, and LSE in base 2.
 struct RowEnd {
   float factor;
@@ -66,16 +79,29 @@ class Steps {
     return config.stages;
   }();
 
+  static constexpr bool stages_queries = requires { Arch::template query_stages<config>; };
+  static constexpr int query_stages = [] {
+    if constexpr (stages_queries) return Arch::template query_stages<config>;
+    return 0;
+  }();
+
   /// Memory that the whole team shares.
   struct Shared {
     KTile k[k_stages];
     VTile v[config.stages];
     typename Arch::template QueryTile<config> query;
     typename Arch::template Barriers<config.stages> barriers;
+    [[no_unique_address]] Orders<query_stages> orders;
   };
 
   WF_DEVICE Steps(const Launch& p, Shared& shared) : p_(p), shared_(shared) {}
 
+  /// For lanes that compute what others have loaded: the next item, when its queries are there.
+  WF_DEVICE const WorkItem& take_item() {
+    Arch::await(q_slot());
+    return item();
+  }
+  WF_DEVICE const WorkItem& item() const { return order().item; }
   /// Takes up an item: where its keys are, what its rows see.
   WF_DEVICE void begin_item(const WorkItem& item);
   /// The same for a warp that only loads.
@@ -91,7 +117,7 @@ class Steps {
   /// Waits for the queries' stage, where they have one.
   WF_DEVICE void load_q_begin(const WorkItem& item);
   /// For lanes that compute what others have loaded.
-  WF_DEVICE void load_q_end() { Arch::load_left_end(query_, query_tile(), q_slot()); }
+  WF_DEVICE void load_q_end() { Arch::load_left_end(query_, query_tile()); }
   WF_DEVICE void release_q() { Arch::release(q_slot()); }
   WF_DEVICE void load_k_begin(i32 i) {
     Arch::load_begin(k_tile(i), pending_.k(), k_slot(i), k_, p_.tail, 0, tile_begin(i),
@@ -236,7 +262,7 @@ class Steps {
   /// Both kinds of lanes count the tiles of all items, so that stages and phases go on across them.
   WF_DEVICE void end_item() {
     tiles_before_ += static_cast<u32>(tiles_);
-    items_before_ += tiles_ > 0 ? 1 : 0;
+    ++items_before_;
   }
 
  private:
@@ -249,9 +275,14 @@ class Steps {
   /// The maximum may lag behind: weights of up to 2^maximum_slack are as good, and the output is
   /// seldom rescaled.
   static constexpr bool has_slack = requires { Arch::maximum_slack; };
-  static constexpr bool stages_queries = requires { Arch::template query_stages<config>; };
 
-  WF_DEVICE const Request& request() const { return p_.requests[request_]; }
+  WF_DEVICE Order& order() const { return shared_.orders.at[items_before_ % query_stages]; }
+  /// Of the item, for lanes that compute.
+  WF_DEVICE const Request& request() const {
+    if constexpr (stages_queries) return order().request;
+    return p_.requests[request_];
+  }
+  WF_DEVICE void begin_rows(const WorkItem& item, const Request& request);
   WF_DEVICE static i32 bytes_of(DType dtype) {
     return config.element_bytes > 0 ? config.element_bytes : size_of(dtype);
   }
@@ -260,14 +291,12 @@ class Steps {
   WF_DEVICE VTile& v_tile(i32 i) { return shared_.v[tile_number(i) % config.stages]; }
   WF_DEVICE auto& query_tile() {
     if constexpr (stages_queries) {
-      return shared_.query[items_before_ % Arch::template query_stages<config>];
+      return shared_.query[items_before_ % query_stages];
     } else {
       return shared_.query;
     }
   }
-  WF_DEVICE auto q_slot() {
-    return shared_.barriers.template q_slot<Arch::template query_stages<config>>(items_before_);
-  }
+  WF_DEVICE auto q_slot() { return shared_.barriers.template q_slot<query_stages>(items_before_); }
   WF_DEVICE auto k_slot(i32 i) { return shared_.barriers.k_slot(tile_number(i)); }
   WF_DEVICE auto v_slot(i32 i) { return shared_.barriers.v_slot(tile_number(i)); }
   WF_DEVICE i32 tile_begin(i32 i) const { return kv_begin_ + i * config.tile_kv; }
@@ -341,7 +370,7 @@ class Steps {
   VSource v_;
   i32 rows_, kv_begin_, kv_end_, tiles_;
   bool rescales_ = false;                    // has_slack: some row of the wave, at this tile
-  u32 tiles_before_ = 0, items_before_ = 0;  // of the items before; those with tiles
+  u32 tiles_before_ = 0, items_before_ = 0;  // of the items before
   typename Arch::template Pending<KTile, VTile, Place> pending_;  // loads, in registers
   i32 every_low_, every_high_;  // keys that all rows of the item see
 

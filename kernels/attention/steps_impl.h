@@ -9,9 +9,13 @@ WF_NAMESPACE_BEGIN(attention)
 
 template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::begin_loads(const WorkItem& item) {
+  begin_rows(item, p_.requests[item.request]);
+}
+
+template <class Arch, Config config>
+WF_DEVICE void Steps<Arch, config>::begin_rows(const WorkItem& item, const Request& request) {
   lane_ = Wave::lane();
   request_ = item.request;
-  const Request& request = this->request();
   rows_ = item.row_count;
   kv_begin_ = item.kv_begin;
   kv_end_ = item.kv_end;
@@ -31,8 +35,9 @@ WF_DEVICE void Steps<Arch, config>::begin_loads(const WorkItem& item) {
 
 template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
-  begin_loads(item);
+  request_ = item.request;
   const Request request = this->request();
+  begin_rows(item, request);
   Arch::begin_item(pending_);
   const Visible first = visible_keys(p_, request, row_of(p_, item, 0).token);
   const Visible last = visible_keys(p_, request, row_of(p_, item, rows_ - 1).token);
@@ -62,7 +67,7 @@ WF_DEVICE void Steps<Arch, config>::begin_item(const WorkItem& item) {
 
 template <class Arch, Config config>
 WF_DEVICE void Steps<Arch, config>::load_q_begin(const WorkItem& item) {
-  const Request request = this->request();
+  const Request request = p_.requests[item.request];
   const i64 bytes = size_of(p_.q_dtype);
   const char* q = static_cast<const char*>(p_.q) + request.q_begin * p_.q_stride_token * bytes;
   const auto address = [&](i32 row) {
@@ -71,6 +76,8 @@ WF_DEVICE void Steps<Arch, config>::load_q_begin(const WorkItem& item) {
         q + (query.token * p_.q_stride_token + query.head * p_.q_stride_head) * bytes);
   };
   if constexpr (stages_queries) {
+    Arch::acquire(q_slot());
+    if (Arch::tells()) order() = {item, request};
     Arch::load_left_begin(query_tile(), q_slot(), rows_, p_.head_dim_qk, address);
   } else {
     Arch::load_left(query_, shared_.query, p_.q_dtype, rows_, p_.head_dim_qk, lane_, address,

@@ -34,4 +34,15 @@ WF_BOTH double to_uniform(u32 high, u32 low) {
   return (static_cast<double>(n) + 0.5) * 2.220446049250313e-16;
 }
 
+/// The uniform numbers of a sample, two of each four words. Rows are fewer than 2^32.
+struct Uniforms {
+  u64 seed, offset, row;
+
+  WF_BOTH double operator[](u32 i) const {
+    const Philox words = philox(seed, offset, row + (u64{i / 2} << 32));
+    const bool first = i % 2 == 0;
+    return to_uniform(first ? words.word[0] : words.word[2], first ? words.word[1] : words.word[3]);
+  }
+};
+
 WF_NAMESPACE_END

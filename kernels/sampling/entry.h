@@ -5,6 +5,8 @@
 
 #include "math/philox.h"
 #include "sampling/group.h"
+#include "sampling/rounds.h"
+#include "sampling/search.h"
 
 WF_NAMESPACE_BEGIN(sampling)
 
@@ -40,15 +42,32 @@ WF_DEVICE bool read_filter(const Launch& p, i64 i, Filter& filter) {
 }
 
 template <class Group, Kind kind>
+struct EntryMemory {
+  using Type = typename Group::SearchMemory;
+};
+template <class Group>
+struct EntryMemory<Group, Kind::softmax> {
+  using Type = typename Group::Memory;
+};
+template <class Group>
+struct EntryMemory<Group, Kind::draw> {
+  using Type = typename Group::Memory;
+};
+template <class Group>
+struct EntryMemory<Group, Kind::top_p> {
+  using Type = RoundsMemory<Group>;
+};
+
+template <class Group, Kind kind>
 struct Entry {
   using Launch = sampling::Launch;
   static constexpr int threads = Group::lanes;
   static constexpr bool searches =
       kind == Kind::filtered || kind == Kind::renorm || kind == Kind::mask;
-  using Memory = typename Group::SearchMemory;
+  using Memory = typename EntryMemory<Group, kind>::Type;
   /// That a multiprocessor has registers for.
   static constexpr int resident_blocks = threads > 256 || searches ? 2 : 3;
-  static constexpr int shared_bytes = searches ? sizeof(Memory) : sizeof(typename Group::Memory);
+  static constexpr int shared_bytes = sizeof(Memory);
   static constexpr float least_logit = -0x1.fffffep127f;
 
   WF_DEVICE static void run(const Launch& p, void* memory) {
@@ -56,6 +75,7 @@ struct Entry {
     if constexpr (kind == Kind::softmax) entry.softmax(Group::row());
     if constexpr (kind == Kind::renorm) entry.renormalize(Group::row());
     if constexpr (kind == Kind::mask) entry.mask(Group::row());
+    if constexpr (kind == Kind::top_p) entry.sample_in_rounds(Group::row());
     if constexpr (kind == Kind::draw || kind == Kind::filtered) entry.sample(Group::row());
   }
 
@@ -170,11 +190,10 @@ struct Entry {
   WF_DEVICE void reject(i64 sample) const {
     if (Group::leads()) write_sample(sample, -1);
   }
-  WF_DEVICE double uniform_of(i64 sample) const {
+  WF_DEVICE math::Uniforms uniforms_of(i64 sample) const {
     const bool own = p.seed.samples.data != nullptr && !p.seed.shared;
-    const math::Philox words = math::philox(read_key(p.seed, sample), read_key(p.offset, sample),
-                                            own ? 0 : static_cast<u64>(sample));
-    return math::to_uniform(words.word[0], words.word[1]);
+    return {read_key(p.seed, sample), read_key(p.offset, sample),
+            own ? 0 : static_cast<u64>(sample)};
   }
 
   WF_DEVICE void sample(i64 sample) {
@@ -182,6 +201,7 @@ struct Entry {
     Filter filter;
     Group::meet();
     if (row < 0 || row >= p.rows || !read_filter(p, sample, filter)) return reject(sample);
+    if (p.by_top_p && filter.top_p >= least_in_rounds) return;
     const auto values = values_of(row, p.logits ? -tile::infinity : 0.f);
     prefetch(values);
     // Logits are weighed in units of the largest of a sample or, where one is so far above it that
@@ -192,6 +212,27 @@ struct Entry {
       if (seen.mass > 0 || seen.most == tile::infinity) return reject(sample);
       reference = seen.most;
     }
+  }
+  WF_DEVICE void sample_in_rounds(i64 sample) {
+    const i64 row = p.indices.data != nullptr ? read_int(p.indices, sample) : sample;
+    const double top_p = read_number(p.top_p, sample);
+    const bool is_known = row >= 0 && row < p.rows && top_p > 0 && top_p <= 1;
+    const auto values = values_of(is_known ? row : 0, p.logits ? -tile::infinity : 0.f);
+    if constexpr (Group::blocks > 1) values.prefetch();
+    values.fetch();
+    Group::meet();
+    if (p.by_top_p && !(top_p >= least_in_rounds)) return;
+    if (!is_known) return reject(sample);
+    float reference = least_logit;
+    if (p.logits) {
+      const Share seen = extremes(values);
+      if (seen.mass > 0 || seen.most == tile::infinity) return reject(sample);
+      reference = Group::larger(reference, seen.most);
+    }
+    const auto weights = values.with(to_weight(reference));
+    Rounds<Group, decltype(weights)> rounds(group, memory, weights);
+    const i64 token = rounds.draw(top_p, uniforms_of(sample));
+    if (Group::leads()) write_sample(sample, token);
   }
   WF_DEVICE ToWeight<Group> to_weight(float reference) const {
     return {p.logits, reference, exponent_unit(1.f)};
@@ -229,7 +270,7 @@ struct Entry {
   }
   template <class Values>
   WF_DEVICE void finish(i64 sample, const Values& weights, float threshold) const {
-    draw(group, weights, threshold, uniform_of(sample),
+    draw(group, weights, threshold, uniforms_of(sample)[0],
          [&](i64 token) { write_sample(sample, token); });
   }
 };

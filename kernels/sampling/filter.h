@@ -15,6 +15,9 @@ WF_DEVICE float from_order(u32 order) {
   return __builtin_bit_cast(float, order >> 31 != 0 ? order ^ 0x80000000u : ~order);
 }
 
+/// The next larger float.
+WF_DEVICE float next_above(float a) { return from_order(order_of(a) + 1); }
+
 /// Weights of a row: not negative, `total` together, the largest `maximum`.
 struct Summary {
   double total = 0;

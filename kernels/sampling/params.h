@@ -1,6 +1,7 @@
 // Parameters of choosing from a row of a vocabulary.
 #pragma once
 
+#include "math/philox.h"
 #include "tile/target.h"
 #include "wavefire/dtype.h"
 
@@ -12,7 +13,11 @@ struct Filter {
   double top_p = 1;          // the fewest largest whose mass reaches top_p of the whole; 1: all
   float min_p = 0.f;         // those of at least min_p times the largest; 0: all
   bool top_k_first = false;  // top_p counts the mass that top_k has left, instead of the whole
+  bool in_rounds = false;    // samples: drawn in rounds (sampling.h)
 };
+
+/// The least top_p, of samples of top_p alone, that draws in rounds: 1.7 are expected.
+constexpr double least_in_rounds = 0.5;
 
 /// A row of weights (probabilities, or logits), contiguous.
 struct Row {
@@ -36,6 +41,7 @@ enum class Kind : unsigned char {
   softmax,
   draw,      // a token of all entries
   filtered,  // a token of those that the filters keep
+  top_p,     // the same of top_p alone, in rounds
   renorm,
   mask,
 };
@@ -74,6 +80,9 @@ struct Launch {
   i64 rows = 0;  // of `in`
   bool logits = false;
   bool top_k_first = false;
+  /// Each sample has a top_p of its own: Kind::top_p takes those from least_in_rounds on, and
+  /// Kind::filtered the others.
+  bool by_top_p = false;
   RowNumber temperature{1};
   RowNumber top_k{0}, top_p{1}, min_p{0};
   Numbers indices;  // of the row of each sample; without data: one sample a row

@@ -117,48 +117,102 @@ WF_DEVICE float filter_threshold(const Weights& w, i64 size, const Filter& filte
                           Search<Rows>{w.data, size, scratch});
 }
 
-/// The entry at which the running mass of the kept entries passes uniform * (their mass).
+/// Masses of the entries of at least a threshold, in blocks of the row.
 template <class Rows>
-WF_DEVICE i64 draw(const float* data, i64 size, float threshold, double uniform) {
-  constexpr i64 blocks = 256;
-  const i64 block = (size + blocks * 64 - 1) / (blocks * 64) * 64;
-  double mass[blocks];
-  double total = 0;
-  i64 count = 0;
-  for (i64 begin = 0; begin < size; begin += block) {
-    mass[count] = kept_mass<Rows>(data, begin, tile::min(begin + block, size), threshold);
-    total += mass[count++];
+class BlockMasses {
+ public:
+  WF_DEVICE BlockMasses(const float* data, i64 size)
+      : data_(data), size_(size), block_((size + most * 64 - 1) / (most * 64) * 64) {}
+
+  /// Returns their sum.
+  WF_DEVICE double measure(float threshold) {
+    threshold_ = threshold;
+    total_ = 0;
+    count_ = 0;
+    for (; count_ * block_ < size_; ++count_) {
+      mass_[count_] = mass_above(count_, threshold);
+      total_ += mass_[count_];
+    }
+    return total_;
   }
-  const double target = uniform * total;
-  double running = 0;
-  i64 chosen = 0;
-  double before = 0;
-  for (i64 i = 0; i < count && !(running > target); ++i) {
-    if (!(mass[i] > 0)) continue;
-    chosen = i;
-    before = running;
-    running += mass[i];
+  /// Whether measured entries below `bound` weigh more than `enough`, seen in some of the blocks.
+  WF_DEVICE bool are_enough_below(float bound, double enough) const {
+    double below = 0;
+    for (i64 i = 0; i < count_ && !(below > enough); ++i) below += mass_[i] - mass_above(i, bound);
+    return below > enough;
   }
-  i64 last = 0;
-  for (i64 i = chosen * block; i < tile::min(chosen * block + block, size); ++i) {
-    const float w = data[i];
-    if (w < threshold || !(w > 0.f)) continue;
-    before += double{w};
-    last = i;
-    if (before > target) break;
+  /// The entry at which their running mass passes uniform * (their mass).
+  WF_DEVICE i64 draw(double uniform) const {
+    const double target = uniform * total_;
+    double running = 0;
+    i64 chosen = 0;
+    double before = 0;
+    for (i64 i = 0; i < count_ && !(running > target); ++i) {
+      if (!(mass_[i] > 0)) continue;
+      chosen = i;
+      before = running;
+      running += mass_[i];
+    }
+    i64 last = 0;
+    for (i64 i = chosen * block_; i < tile::min(chosen * block_ + block_, size_); ++i) {
+      const float w = data_[i];
+      if (w < threshold_ || !(w > 0.f)) continue;
+      before += double{w};
+      last = i;
+      if (before > target) break;
+    }
+    return last;
   }
-  return last;
+
+ private:
+  WF_DEVICE double mass_above(i64 block, float threshold) const {
+    const i64 begin = block * block_;
+    return kept_mass<Rows>(data_, begin, tile::min(begin + block_, size_), threshold);
+  }
+
+  static constexpr i64 most = 256;
+  const float* data_;
+  i64 size_, block_;
+  float threshold_ = 0.f;
+  i64 count_ = 0;
+  double total_ = 0;
+  double mass_[most];
+};
+
+/// Draws of the whole row, then of what lies above the last one, until top_p keeps what is drawn:
+/// until the entries above it weigh less than top_p of the whole. What is refused, and all below
+/// it, top_p drops; so the kept ones come as if drawn from among themselves. The entries above a
+/// draw weigh half of what it was drawn from, on average or less: 1 + log(1 / top_p) rounds are
+/// expected at most, whatever the row is like.
+template <class Rows>
+WF_DEVICE i64 draw_in_rounds(const float* data, i64 size, double top_p,
+                             const math::Uniforms& uniforms) {
+  BlockMasses<Rows> masses(data, size);
+  const double total = masses.measure(0.f), enough = top_p * total;
+  i64 token = masses.draw(uniforms[0]);
+  // Part of the row tells, as a rule, that what may be dropped is not above the token.
+  const double dropped = (total - enough) * (1 + 1e-9);
+  if (!(top_p < 1) || masses.are_enough_below(next_above(data[token]), dropped)) return token;
+  for (u32 round = 1; masses.measure(next_above(data[token])) >= enough; ++round) {
+    token = masses.draw(uniforms[round]);
+  }
+  return token;
 }
 
-/// Draws a token for `uniform` in (0, 1); false (and token 0) for a row that is not valid.
+/// Draws a token; false (and token 0) for a row that is not valid.
 template <class Rows>
-WF_DEVICE bool sample_row(const Row& row, const Filter& filter, double uniform,
+WF_DEVICE bool sample_row(const Row& row, const Filter& filter, const math::Uniforms& uniforms,
                           const Buffers& buffers, i64& token) {
   token = 0;
   const Weights w = read_weights<Rows>(row, buffers.weights);
   if (!w.valid) return false;
-  const float threshold = filter_threshold<Rows>(w, row.size, filter, buffers.candidates);
-  token = draw<Rows>(w.data, row.size, threshold, uniform);
+  if (filter.in_rounds) {
+    token = draw_in_rounds<Rows>(w.data, row.size, filter.top_p, uniforms);
+    return true;
+  }
+  BlockMasses<Rows> masses(w.data, row.size);
+  masses.measure(filter_threshold<Rows>(w, row.size, filter, buffers.candidates));
+  token = masses.draw(uniforms[0]);
   return true;
 }
 

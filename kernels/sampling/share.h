@@ -47,10 +47,10 @@ struct Join {
   }
 };
 
-/// Tells all blocks what the pieces' entries of at least `threshold` weigh. Returns this lane's
-/// share.
-template <class Group, class Values>
-WF_DEVICE Share tell_masses(const Group& group, const Values& values, float threshold) {
+/// Calls tell(piece, mass, least) with what this lane's entries of at least `threshold` weigh in
+/// each piece, and the least of all entries up to there. Returns this lane's share.
+template <class Group, class Values, class Tell>
+WF_DEVICE Share weigh_pieces(const Values& values, float threshold, Tell&& tell) {
   Share mine;
   for (int piece = 0; piece < values.pieces.count; ++piece) {
     double mass = 0;
@@ -61,9 +61,17 @@ WF_DEVICE Share tell_masses(const Group& group, const Values& values, float thre
       });
     });
     mine.mass += mass;
-    group.tell_mass(piece, Group::sum_of_warp(mass));
+    tell(piece, mass, mine.least);
   }
   return mine;
+}
+/// Tells all blocks what the pieces' entries of at least `threshold` weigh. Returns this lane's
+/// share.
+template <class Group, class Values>
+WF_DEVICE Share tell_masses(const Group& group, const Values& values, float threshold) {
+  return weigh_pieces<Group>(values, threshold, [&](int piece, double mass, float) {
+    group.tell_mass(piece, Group::sum_of_warp(mass));
+  });
 }
 
 WF_NAMESPACE_END

@@ -26,24 +26,36 @@ struct WarpSpecialized {
     template <class Steps, class Item>
     WF_DEVICE static void run(Steps& steps, const Item& item) {
       steps.begin_loads(item);
+      if (steps.tiles() > 0) load_k(steps, 0);
+      steps.load_q_begin(item);  // also without keys: they tell of the item
       for (i32 i = 0; i < steps.tiles(); ++i) {
-        steps.acquire_k(i);
-        steps.load_k_begin(i);
-        if (i == 0) steps.load_q_begin(item);
+        if (i > 0) load_k(steps, i);
         steps.acquire_v(i);
         steps.load_v_begin(i);
       }
       steps.end_item();
     }
+
+   private:
+    template <class Steps>
+    WF_DEVICE static void load_k(Steps& steps, i32 i) {
+      steps.acquire_k(i);
+      steps.load_k_begin(i);
+    }
   };
 
   struct Compute {
+    template <class Steps>
+    WF_DEVICE static const auto& take_item(Steps& steps) {
+      return steps.take_item();
+    }
+
     template <class Steps, class Item>
     WF_DEVICE static void run(Steps& steps, const Item& item) {
       steps.begin_item(item);
       if (steps.tiles() > 0) compute(steps, steps.tiles());
-      steps.finish(item);
-      if (steps.tiles() > 0) steps.release_q();
+      steps.finish(steps.item());  // read anew: registers are short until here
+      steps.release_q();
       steps.end_item();
     }
 

@@ -147,7 +147,7 @@ class RowGroup : public Warp {
   // ---- what all lanes learn
 
   /// join of all lanes' values. `warp_part` and `block_part` are those of this message until the
-  /// next but one.
+  /// next but one. (Before a message to all blocks, each must have had as many as the others.)
   template <Reach reach = Reach::group, class T, class Join>
   WF_DEVICE T reduce(T mine, Join join) {
     static_assert(sizeof(T) <= message_bytes && alignof(T) <= 16);

@@ -34,11 +34,12 @@ struct RowPieces {
     count = static_cast<i32>((size + turn * batches - 1) / (turn * batches));
   }
   WF_DEVICE i64 columns() const { return i64{batches} * batch * step; }
-  /// Of this warp's piece, the column of this lane's first value.
-  WF_DEVICE i64 begin(int piece) const {
-    const i64 turn = (i64{piece} * Group::blocks + Group::block_rank()) * Group::warps;
-    return (turn + Group::warp()) * columns() + Group::lane() * width;
+  /// Where this warp's piece stands among all.
+  WF_DEVICE int number(int piece) const {
+    return (piece * Group::blocks + Group::block_rank()) * Group::warps + Group::warp();
   }
+  /// Of a piece, by its number, the column of this lane's first value.
+  WF_DEVICE i64 begin(int number) const { return number * columns() + Group::lane() * width; }
 };
 
 /// A lane's values of a batch: `batch` elements, a step apart.
@@ -106,10 +107,9 @@ class RowValues {
   WF_DEVICE void prefetch() const {
     constexpr int line = 128;
     for (int piece = 0; piece < pieces.count; ++piece) {
-      const i64 end =
-          min(pieces.begin(piece) - Group::lane() * Batch::width + pieces.columns(), source_.size) *
-          size_of(source_.dtype);
-      i64 at = (pieces.begin(piece) - Group::lane() * Batch::width) * size_of(source_.dtype);
+      const i64 begin = pieces.number(piece) * pieces.columns();
+      const i64 end = min(begin + pieces.columns(), source_.size) * size_of(source_.dtype);
+      i64 at = begin * size_of(source_.dtype);
       for (at += Group::lane() * line; at < end; at += Group::warp_lanes * line) {
         isa::prefetch(static_cast<const u8*>(source_.data) + at);
       }
@@ -120,9 +120,10 @@ class RowValues {
     if constexpr (Group::kept > 0) {
       WF_NO_UNROLL
       for (int piece = 0; piece < pieces.count; ++piece) {
-        read_piece(piece, [&](int i, Batch& b) {
+        read_piece(pieces.number(piece), [&](int i, Batch& b) {
+          const int step = (piece * pieces.batches + i) * Batch::steps;
           WF_UNROLL
-          for (int s = 0; s < Batch::steps; ++s) keep(i * Batch::steps + s, b.v[s]);
+          for (int s = 0; s < Batch::steps; ++s) keep(step + s, b.v[s]);
         });
       }
     }
@@ -133,7 +134,7 @@ class RowValues {
     if constexpr (Group::kept > 0) {
       WF_NO_UNROLL
       for (int i = 0; i < pieces.batches; ++i) {
-        Batch b = place(piece, i);
+        Batch b = place(pieces.number(piece), i);
         WF_UNROLL
         for (int s = 0; s < Batch::steps; ++s) {
           b.v[s] = map_(kept_value((piece * pieces.batches + i) * Batch::steps + s));
@@ -141,12 +142,17 @@ class RowValues {
         f(b);
       }
     } else {
-      read_piece(piece, [&](int, Batch& b) {
-        WF_UNROLL
-        for (Element& v : b.v) v = map_(v);
-        f(b);
-      });
+      for_batches_of(pieces.number(piece), f);
     }
+  }
+  /// The same of any piece, by its number, read again.
+  template <class F>
+  WF_DEVICE void for_batches_of(int number, F&& f) const {
+    read_piece(number, [&](int, Batch& b) {
+      WF_UNROLL
+      for (Element& v : b.v) v = map_(v);
+      f(b);
+    });
   }
   /// The same for all pieces.
   template <class F>
@@ -175,8 +181,8 @@ class RowValues {
   const RowPieces<Group> pieces;
 
  private:
-  WF_DEVICE Batch place(int piece, int i) const {
-    const i64 begin = pieces.begin(piece) + i64{i} * Batch::steps * RowPieces<Group>::step;
+  WF_DEVICE Batch place(int number, int i) const {
+    const i64 begin = pieces.begin(number) + i64{i} * Batch::steps * RowPieces<Group>::step;
     const i64 most = Batch::steps * RowPieces<Group>::step;
     return {begin, static_cast<i32>(max(min(source_.size - begin, most), i64{0})), {}};
   }
@@ -232,17 +238,17 @@ class RowValues {
   }
   /// Calls f(i, batch) for every batch of a piece, without the map.
   template <class F>
-  WF_DEVICE void read_piece(int piece, F&& f) const {
+  WF_DEVICE void read_piece(int number, F&& f) const {
     WF_NO_UNROLL
     for (int i = 0; i < pieces.batches; ++i) {
-      Batch b = place(piece, i);
+      Batch b = place(number, i);
       with_source([&]<DType dtype, bool is_aligned>() {
         WF_UNROLL
         for (int s = 0; s < Batch::steps; ++s) {  // all on their way before the first is used
           b.v[s] = read_as<dtype, is_aligned>(b.column(s), b.left - s * RowPieces<Group>::step);
         }
       });
-      f(piece * pieces.batches + i, b);
+      f(i, b);
     }
   }
 

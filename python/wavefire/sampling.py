@@ -1,10 +1,10 @@
 """Sampling from logits and probabilities (FlashInfer's ``flashinfer.sampling``).
 
-Every draw uses one number of Philox, keyed by a seed, and by an offset and the number of the row.
-Seed and offset come from ``seed`` and ``offset``, or the seed from ``generator`` (PyTorch's or
-NumPy's) or from the framework's default generator, which then moves on: ``torch.manual_seed``
-(``numpy.random.seed`` for NumPy and JAX) makes a run repeatable. With one seed per row a row's
-tokens do not depend on where it stands.
+Every draw uses a number of Philox (one a round with top-p alone), keyed by a seed, and by an
+offset and the number of the row. Seed and offset come from ``seed`` and ``offset``, or the seed
+from ``generator`` (PyTorch's or NumPy's) or from the framework's default generator, which then
+moves on: ``torch.manual_seed`` (``numpy.random.seed`` for NumPy and JAX) makes a run repeatable.
+With one seed per row a row's tokens do not depend on where it stands.
 """
 
 from __future__ import annotations

@@ -114,6 +114,14 @@ std::shared_ptr<const Kernel> find_built_in(const KernelSpec& spec, const Bundle
   return nullptr;
 }
 
+bool can_provide(const KernelSpec& spec) {
+  try {
+    if (config().jit != "off" && compiler_for(spec) != nullptr) return true;
+  } catch (const Error&) {  // none is here
+  }
+  return find_built_in(spec) || load_compiled(spec, Cache(config().cache_dir));
+}
+
 std::shared_ptr<const Kernel> provide(const KernelSpec& spec) {
   check_spec(spec);
   auto kernel = find_built_in(spec);

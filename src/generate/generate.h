@@ -34,6 +34,9 @@ std::shared_ptr<const Kernel> find_built_in(const KernelSpec& spec,
 /// have to be compiled and `Config::jit` is off.
 std::shared_ptr<const Kernel> find_or_compile(const KernelSpec& spec);
 
+/// Whether `provide` has the kernel, or a compiler for it.
+bool can_provide(const KernelSpec& spec);
+
 /// The kernel of `spec`: built in, cached, or compiled.
 std::shared_ptr<const Kernel> provide(const KernelSpec& spec);
 

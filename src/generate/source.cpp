@@ -46,6 +46,7 @@ const char* cpp_text(sampling::Kind value) {
   switch (value) {
     case sampling::Kind::draw: return "Kind::draw";
     case sampling::Kind::filtered: return "Kind::filtered";
+    case sampling::Kind::top_p: return "Kind::top_p";
     case sampling::Kind::renorm: return "Kind::renorm";
     case sampling::Kind::mask: return "Kind::mask";
     default: return "Kind::softmax";

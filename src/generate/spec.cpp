@@ -42,7 +42,8 @@ template <>
 constexpr std::array words<index::Kind> = {"rope_positions", "batch_positions", "sequence_lengths",
                                            "packed_indptr",  "packbits",        "segment_packbits"};
 template <>
-constexpr std::array words<sampling::Kind> = {"softmax", "draw", "filtered", "renorm", "mask"};
+constexpr std::array words<sampling::Kind> = {"softmax", "draw",   "filtered",
+                                              "top_p",   "renorm", "mask"};
 template <>
 constexpr std::array words<bool> = {"0", "1"};
 
@@ -270,8 +271,8 @@ void check_config(const KernelSpec& spec, const SamplingConfig& c) {
                 "blocks", c.blocks, core::join("a power of 2 up to ", most));
   core::require(c.kept <= 16 && c.kept % 4 == 0, operation, "kept", c.kept,
                 "a multiple of 4 up to 16");
-  core::require(c.kept == 0 || c.kind == sampling::Kind::softmax, operation, "kept", c.kept,
-                "0, but for softmax");
+  const bool keeps = c.kind == sampling::Kind::softmax || c.kind == sampling::Kind::top_p;
+  core::require(c.kept == 0 || keeps, operation, "kept", c.kept, "0, but for softmax and top_p");
 }
 
 }  // namespace

@@ -48,6 +48,12 @@ Store& store() {
   return store;
 }
 
+const LoadedKernel* find_loaded(const Key& key) {
+  const std::shared_lock lock(store().mutex);
+  const auto found = store().kernels.find(key);
+  return found != store().kernels.end() ? &found->second->kernel : nullptr;
+}
+
 struct Code {
   std::shared_ptr<const Kernel> kernel;
   device::Module module;
@@ -93,14 +99,14 @@ std::unique_ptr<const Loaded> load(device::Gpu& gpu, const KernelSpec& spec) {
 
 }  // namespace
 
+bool has_kernel_on(device::Gpu& gpu, const KernelConfig& config, Architecture architecture) {
+  return find_loaded({&gpu, config}) != nullptr || can_provide({architecture, config});
+}
+
 const LoadedKernel& kernel_on(device::Gpu& gpu, const KernelConfig& config,
                               std::optional<Architecture> architecture) {
   const Key key{&gpu, config};
-  {
-    const std::shared_lock lock(store().mutex);
-    const auto found = store().kernels.find(key);
-    if (found != store().kernels.end()) return found->second->kernel;
-  }
+  if (const LoadedKernel* kernel = find_loaded(key)) return *kernel;
   // Without the lock: a compilation may take long. Threads that come together share it, and the
   // first to load it stays.
   const KernelSpec spec{

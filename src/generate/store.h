@@ -27,4 +27,7 @@ struct LoadedKernel {
 const LoadedKernel& kernel_on(device::Gpu& gpu, const KernelConfig& config,
                               std::optional<Architecture> architecture = {});
 
+/// Whether `kernel_on` has that kernel, or where to take it from.
+bool has_kernel_on(device::Gpu& gpu, const KernelConfig& config, Architecture architecture);
+
 }  // namespace wavefire::generate

@@ -55,8 +55,14 @@ AttentionKernel gpu_kernel(const Place& place, const AttentionOptions& o, bool c
     }
   }
   const int head_dim = std::max(o.head_dim_qk, o.head_dim_vo);
-  const std::optional<tune::GpuAttention> chosen = tune::gpu_attention(
-      architecture, {o.q_dtype, o.kv_dtype, rotates, head_dim, custom_mask}, packed_rows);
+  tune::GpuAttentionProblem problem{o.q_dtype, o.kv_dtype, rotates, head_dim, custom_mask};
+  auto chosen = tune::gpu_attention(architecture, problem, packed_rows);
+  // Where nothing can be compiled and only PTX is built in, the portable kernel serves.
+  if (chosen && chosen->architecture != architecture &&
+      !generate::has_kernel_on(*place.gpu, chosen->config, chosen->architecture)) {
+    problem.portable = true;
+    chosen = tune::gpu_attention(architecture, problem, packed_rows);
+  }
   if (!chosen) {
     fail_option(place, "head_dim", std::to_string(head_dim), core::join("up to ", limits.head_dim));
   }

@@ -93,22 +93,41 @@ class Parameter {
 struct FilterParameters {
   Parameter top_k, top_p, min_p;
   bool top_k_first;
+  bool has_top_p, has_others;  // of the call, whatever they are in a row
+  bool by_top_p;               // each row has a top_p of its own
 
   FilterParameters(const ops::Place& place, const char* operation, const SamplingFilters& filters,
                    std::int64_t rows)
       : top_k(place, operation, "top_k", filters.top_k, rows, any_count),
         top_p(place, operation, "top_p", filters.top_p, rows, mass),
         min_p(place, operation, "min_p", filters.min_p, rows, share),
-        top_k_first(filters.top_k_first) {}
+        top_k_first(filters.top_k_first),
+        has_top_p(!is_off(filters.top_p, 1)),
+        has_others(!is_off(filters.top_k, 0) || !is_off(filters.min_p, 0)),
+        by_top_p(filters.top_p.rows.defined()) {}
 
   sampling::Filter operator[](std::int64_t row) const {
-    return {as_count(top_k[row]), top_p[row], static_cast<float>(min_p[row]), top_k_first};
+    const double share = top_p[row];
+    const bool in_rounds = has_top_p && !has_others && share >= sampling::least_in_rounds;
+    return {as_count(top_k[row]), share, static_cast<float>(min_p[row]), top_k_first, in_rounds};
+  }
+  /// How a GPU draws.
+  sampling::Kind kind() const {
+    if (has_others) return sampling::Kind::filtered;
+    if (!has_top_p) return sampling::Kind::draw;
+    const bool in_rounds = by_top_p || top_p[0] >= sampling::least_in_rounds;
+    return in_rounds ? sampling::Kind::top_p : sampling::Kind::filtered;
   }
   void write(sampling::Launch& p) const {
     p.top_k = top_k.for_gpu();
     p.top_p = top_p.for_gpu();
     p.min_p = min_p.for_gpu();
     p.top_k_first = top_k_first;
+  }
+
+ private:
+  static bool is_off(const RowParameter& parameter, double off) {
+    return !parameter.rows.defined() && parameter.value == off;
   }
 };
 
@@ -191,15 +210,13 @@ void check_samples(const ops::Place& place, const char* operation, const Samplin
 /// Keys of all samples: one, or one of each.
 bool is_shared(const TensorView& keys) { return !keys.defined() || keys.shape[0] == 1; }
 
-double uniform_of(const RandomNumbers& random, std::int64_t sample) {
+math::Uniforms uniforms_of(const RandomNumbers& random, std::int64_t sample) {
   const auto key = [&](const TensorView& keys, std::uint64_t value) {
     if (!keys.defined()) return value;
     return static_cast<std::uint64_t>(ops::read_int(keys, is_shared(keys) ? 0 : sample));
   };
   const auto row = is_shared(random.seeds) ? static_cast<std::uint64_t>(sample) : 0;
-  const math::Philox words =
-      math::philox(key(random.seeds, random.seed), key(random.offsets, random.offset), row);
-  return math::to_uniform(words.word[0], words.word[1]);
+  return {key(random.seeds, random.seed), key(random.offsets, random.offset), row};
 }
 
 // ---- on GPUs
@@ -235,9 +252,8 @@ void launch(const ops::Place& place, sampling::Kind kind, std::int64_t count,
 }
 
 void launch_samples(const ops::Place& place, const SamplingInput& input,
-                    const FilterParameters& parameters, const SamplingFilters& filters,
-                    const RandomNumbers& random, const TensorView& samples,
-                    const TensorView& valid) {
+                    const FilterParameters& parameters, const RandomNumbers& random,
+                    const TensorView& samples, const TensorView& valid) {
   sampling::Launch p = launch_of(input.weights);
   p.logits = input.logits;
   parameters.write(p);
@@ -249,11 +265,10 @@ void launch_samples(const ops::Place& place, const SamplingInput& input,
     p.valid = valid.as<u8>();
     p.valid_stride = valid.strides[0];
   }
-  const auto is_off = [](const RowParameter& parameter, double off) {
-    return !parameter.rows.defined() && parameter.value == off;
-  };
-  const bool all = is_off(filters.top_k, 0) && is_off(filters.top_p, 1) && is_off(filters.min_p, 0);
-  launch(place, all ? sampling::Kind::draw : sampling::Kind::filtered, samples.shape[0], p);
+  const sampling::Kind kind = parameters.kind();
+  p.by_top_p = kind == sampling::Kind::top_p && parameters.by_top_p;
+  if (p.by_top_p) launch(place, sampling::Kind::filtered, samples.shape[0], p);
+  launch(place, kind, samples.shape[0], p);
 }
 
 }  // namespace
@@ -306,7 +321,7 @@ void sample(const SamplingInput& input, const SamplingFilters& filters, const Ra
   check_samples(place, operation, input, count, random, samples, valid);
   const FilterParameters parameters(place, operation, filters, count);
   if (!place.on_cpu()) {
-    return launch_samples(place, input, parameters, filters, random, samples, valid);
+    return launch_samples(place, input, parameters, random, samples, valid);
   }
   const cpu::RowKernels& kernels = cpu::row_kernels();
   std::vector<std::int64_t> drawn(static_cast<std::size_t>(count));  // -1: not valid
@@ -315,7 +330,7 @@ void sample(const SamplingInput& input, const SamplingFilters& filters, const Ra
     const std::int64_t row = indices.defined() ? ops::read_int(indices, i) : i;
     i64 token;
     const bool good = kernels.sample(row_of(input.weights, row, input.logits), parameters[i],
-                                     uniform_of(random, i), buffers, token);
+                                     uniforms_of(random, i), buffers, token);
     drawn[static_cast<std::size_t>(i)] = good ? token : -1;
     if (!good) bad.note(row);
   });

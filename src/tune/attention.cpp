@@ -42,7 +42,7 @@ std::optional<GpuAttention> gpu_attention(generate::Architecture architecture,
                                           const GpuAttentionProblem& problem,
                                           std::int64_t packed_rows) {
   using generate::Architecture;
-  const auto [q, kv, rotates, head_dim, custom_mask] = problem;
+  const auto [q, kv, rotates, head_dim, custom_mask, portable] = problem;
   if (is_cdna(architecture)) {
     if (q == DType::f32 || kv != q || rotates) return std::nullopt;
     for (const attention::CdnaPolicy& policy : attention::cdna_policies) {
@@ -57,7 +57,9 @@ std::optional<GpuAttention> gpu_attention(generate::Architecture architecture,
   for (const attention::TilePolicy& few : attention::few_rows_policies) {
     if (!has_operand || rotates || few.head_dim < head_dim) continue;
     const bool few_rows = packed_rows <= few.tile_rows;
-    if (architecture == Architecture::sm90 && !few_rows && kv == q && !custom_mask) {
+    const bool warpgroups =
+        architecture == Architecture::sm90 && !few_rows && kv == q && !custom_mask && !portable;
+    if (warpgroups) {
       return GpuAttention{Architecture::sm90a, attention::warpgroups_config_of(q, few.head_dim)};
     }
     return GpuAttention{architecture, attention::config_of(q, kv, few.head_dim, few_rows)};

@@ -32,6 +32,7 @@ struct GpuAttentionProblem {
   bool rotates;  // RoPE inside of attention
   int head_dim;  // the larger one
   bool custom_mask = false;
+  bool portable = false;  // no kernel but those that PTX can hold
 };
 struct GpuAttention {
   generate::Architecture architecture;

@@ -33,7 +33,11 @@ generate::RowTeams index_rows() { return {.lanes = 1, .teams = 256}; }
 generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, std::int64_t rows,
                                        const GroupLimits& limits) {
   generate::SamplingConfig config{.kind = kind, .lanes = 256, .blocks = 8};
-  if (kind != sampling::Kind::softmax) {  // the others read it once, or once more to write it
+  // A row of which a draw is refused is waited for, unless there are many.
+  const bool keeps =
+      kind == sampling::Kind::softmax ||
+      (kind == sampling::Kind::top_p && limits.has_clusters && rows < limits.multiprocessors);
+  if (!keeps) {  // it is read once, or once more to write it
     // Few rows share all multiprocessors; each of many has one for itself, and waits for no other.
     if (limits.has_clusters && 3 * rows < limits.multiprocessors) return config;
     config.blocks = limits.has_clusters && rows < limits.multiprocessors ? 2 : 1;

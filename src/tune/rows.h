@@ -28,7 +28,8 @@ struct GroupLimits {
   int multiprocessors = 1;
 };
 /// `rows` rows of a vocabulary of `size`, each for a group of lanes: eight blocks where there are
-/// clusters, two or one for each of many rows. Those of softmax are kept, if there is the memory.
+/// clusters, two or one for each of many rows. Those of softmax, and a few of
+/// top-p, are kept, if there is the memory.
 generate::SamplingConfig sampling_rows(sampling::Kind kind, std::int64_t size, std::int64_t rows,
                                        const GroupLimits& limits);
 

@@ -144,6 +144,26 @@ bool drawn_at(const Values& kept, double uniform, std::int64_t token) {
          target <= before + kept[static_cast<std::size_t>(token)] + slack;
 }
 
+/// What top-p alone draws in rounds: of the whole row, then of what lies above the last draw, until
+/// it is one of those that are kept. Draws within rounding of a boundary may be either neighbour.
+bool drawn_in_rounds(const Values& from, const Values& kept, const math::Uniforms& uniforms,
+                     unsigned round, std::int64_t token) {
+  const double target = uniforms[round] * sum_of(from), slack = 1e-12 * sum_of(from);
+  double before = 0;
+  for (std::size_t i = 0; i < from.size() && before <= target + slack; before += from[i++]) {
+    if (from[i] <= 0 || target > before + from[i] + slack) continue;
+    if (static_cast<std::int64_t>(i) == token && kept[i] > 0) return true;
+    if (kept[i] > 0) continue;
+    const Values above = reference::keep(from, std::nextafter(from[i], infinity));
+    if (drawn_in_rounds(above, kept, uniforms, round + 1, token)) return true;
+  }
+  return false;
+}
+
+bool is_in_rounds(const SamplingFilters& f) {
+  return f.top_p.value >= 0.5 && f.top_p.value < 1 && f.top_k.value == 0 && f.min_p.value == 0;
+}
+
 void expect_drawn_from(const TensorView& weights, const SamplingFilters& f, DType token_dtype,
                        std::mt19937& random) {
   const std::int64_t rows = weights.shape[0], size = weights.shape[1];
@@ -154,9 +174,10 @@ void expect_drawn_from(const TensorView& weights, const SamplingFilters& f, DTyp
     const std::int64_t token = token_dtype == DType::i32 ? samples.view().as<std::int32_t>()[r]
                                                          : samples.view().as<std::int64_t>()[r];
     ASSERT_TRUE(token >= 0 && token < size);
-    const math::Philox words = math::philox(seed, offset, static_cast<std::uint64_t>(r));
-    ASSERT_TRUE(drawn_at(filtered(row_of(weights, r), f),
-                         math::to_uniform(words.word[0], words.word[1]), token))
+    const math::Uniforms uniforms{seed, offset, static_cast<std::uint64_t>(r)};
+    const Values row = row_of(weights, r), kept = filtered(row, f);
+    ASSERT_TRUE(is_in_rounds(f) ? drawn_in_rounds(row, kept, uniforms, 0, token)
+                                : drawn_at(kept, uniforms[0], token))
         << "row " << r << " token " << token;
   }
 }
@@ -179,6 +200,46 @@ TEST(Sampling, DrawsFromManyRows) {
     const HostTensor p = weights_of(static_cast<Shape>(v[0]), DType::f32, 160, size, random);
     expect_drawn_from(p.view(), filters_of(v[2], size), DType::i32, random);
   });
+}
+
+// Several pieces of a row for each warp of a GPU's group, of which it may read a part.
+TEST(Sampling, DrawsFromLongRows) {
+  std::mt19937 random(12);
+  for (std::int64_t size : {70001, 131072}) {
+    for (Shape shape : {peaked, flat, narrow, one_hot, blocks}) {
+      const HostTensor p = weights_of(shape, DType::f32, 3, size, random);
+      for (double top_p : {0.5, 0.9}) {
+        SamplingFilters f;
+        f.top_p.value = top_p;
+        expect_drawn_from(p.view(), f, DType::i32, random);
+      }
+    }
+  }
+}
+
+TEST(Sampling, ATopPOfEachRowDrawsAsTheNumber) {
+  std::mt19937 random(13);
+  const std::int64_t rows = 64, size = 1000;
+  const HostTensor p = weights_of(peaked, DType::f32, rows, size, random);
+  const float choices[] = {0.1f, 0.5f, 0.9f, 1.f};
+  HostTensor shares(DType::f32, {rows}), samples(DType::i32, {rows}), alike(DType::i32, {rows});
+  for (std::int64_t r = 0; r < rows; ++r) set(shares.view(), {r}, choices[r % 4]);
+  const auto token = [](const HostTensor& t, std::int64_t r) {
+    return t.view().as<const std::int32_t>()[r];
+  };
+  SamplingFilters f;
+  f.top_p.rows = shares.view();
+  sample({p.view(), false, {}}, f, {21, 4}, samples.view());
+  for (float choice : choices) {
+    SamplingFilters one;
+    one.top_p.value = choice;
+    sample({p.view(), false, {}}, one, {21, 4}, alike.view());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      if (choices[r % 4] == choice) {
+        EXPECT_EQ(token(samples, r), token(alike, r)) << r;
+      }
+    }
+  }
 }
 
 TEST(Sampling, LogitsDrawAsTheirSoftmax) {
@@ -205,25 +266,37 @@ TEST(Sampling, LogitsDrawAsTheirSoftmax) {
   }
 }
 
-TEST(Sampling, FrequenciesFollowTheWeights) {
+TEST(Sampling, FrequenciesFollowTheKeptWeights) {
   const std::int64_t draws = 20000;
-  HostTensor p(DType::f32, {1, 6});
-  const double weights[] = {0.4, 0.05, 0.25, 0.2, 0.1, 0};
-  for (std::int64_t i = 0; i < 6; ++i) set(p.view(), {0, i}, weights[i]);
+  HostTensor p(DType::f32, {1, 9});
+  const double weights[] = {0.3, 0.05, 0.15, 0.2, 0.1, 0, 0.05, 0.1, 0.05};
+  for (std::int64_t i = 0; i < 9; ++i) set(p.view(), {0, i}, weights[i]);
   const HostTensor rows = HostTensor::of(std::vector<std::int32_t>(draws, 0));
-  const HostTensor samples(DType::i32, {draws});
-  sample({p.view(), false, rows.view()}, {}, {11, 0}, samples.view());
-  std::vector<double> count(6);
-  for (std::int64_t i = 0; i < draws; ++i) {
-    ++count[static_cast<std::size_t>(samples.view().as<std::int32_t>()[i])];
+  // The least that top-p keeps, in twentieths: of ties, all.
+  const std::pair<double, int> cases[] = {{1, 1},    {0.9, 1},  {0.8, 2},
+                                          {0.45, 4}, {0.25, 6}, {0.1, 6}};
+  for (const auto& [top_p, least] : cases) {
+    const HostTensor samples(DType::i32, {draws});
+    SamplingFilters f;
+    f.top_p.value = top_p;
+    sample({p.view(), false, rows.view()}, f, {11, 0}, samples.view());
+    std::vector<double> count(9);
+    for (std::int64_t i = 0; i < draws; ++i) {
+      ++count[static_cast<std::size_t>(samples.view().as<std::int32_t>()[i])];
+    }
+    Values kept(weights, weights + 9);
+    for (double& w : kept) w = std::round(20 * w) >= least ? w : 0;
+    double chi_square = 0;
+    for (std::size_t i = 0; i < 9; ++i) {
+      const double expected = kept[i] / sum_of(kept) * static_cast<double>(draws);
+      if (expected == 0) {
+        EXPECT_EQ(count[i], 0) << top_p;
+      } else {
+        chi_square += (count[i] - expected) * (count[i] - expected) / expected;
+      }
+    }
+    EXPECT_LT(chi_square, 24.4) << top_p;  // 0.1 % of seven degrees of freedom, the most
   }
-  double chi_square = 0;
-  for (std::size_t i = 0; i < 5; ++i) {
-    const double expected = weights[i] * static_cast<double>(draws);
-    chi_square += (count[i] - expected) * (count[i] - expected) / expected;
-  }
-  EXPECT_EQ(count[5], 0);
-  EXPECT_LT(chi_square, 18.5);  // 0.1 % of four degrees of freedom
 }
 
 TEST(Sampling, ASeedOfItsOwnMakesARowIndependentOfItsPlace) {

@@ -65,9 +65,9 @@ WF_DEVICE void take_non_finite_rows(Accumulator& c, const Weights& a, Tile& b, i
   using L = typename Accumulator::Layout;
   const u64 rows = non_finite_rows(b, begin);
   if (rows == 0) return;
-  const int lane = isa::thread();
   for (int key = begin; key < end; ++key) {
     if ((rows >> (key - begin) & 1) == 0) continue;
+    const int lane = isa::thread_anew();  // else the addresses of all columns wait in registers
     float weight[2];
     weights_of_key(a, key, weight);
     WF_UNROLL
@@ -86,7 +86,9 @@ WF_DEVICE void take_non_finite_rows(Accumulator& c, const Weights& a, Tile& b, i
   sync();
   for (int key = begin; key < end; ++key) {
     if ((rows >> (key - begin) & 1) == 0) continue;
-    for (int chunk = lane; chunk < Tile::chunks; chunk += L::lanes) chunk_of(b, key, chunk) = {};
+    for (int chunk = isa::thread(); chunk < Tile::chunks; chunk += L::lanes) {
+      chunk_of(b, key, chunk) = {};
+    }
   }
   sync();
 }

@@ -23,8 +23,8 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   // Shares of a thread in the registers that the block is launched with, in steps of eight. Who
   // asks for more than the others gave back waits for ever.
   static constexpr int launch_registers = 65536 / block_threads / 8 * 8;
-  static constexpr int load_registers = 40;
-  static constexpr int team_registers = warpgroups == 3 ? 144 : warpgroups == 2 ? 232 : 240;
+  static constexpr int load_registers = 56;
+  static constexpr int team_registers = warpgroups == 3 ? 144 : warpgroups == 2 ? 224 : 240;
   static_assert(load_warps * 32 * load_registers + team_lanes * team_registers <=
                 block_threads * launch_registers);
   static constexpr bool scales_late = true;  // one fma makes a score exp2's argument
@@ -124,18 +124,20 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
                                  Transform&&) {
     isa::barrier_wait(slot.full, slot.parity);
   }
+  /// The lane that writes what goes beside a tile, and arrives afterwards.
+  WF_DEVICE static bool tells() { return isa::thread() == team_lanes; }
+  WF_DEVICE static void await(BarrierSlot slot) { isa::barrier_wait(slot.full, slot.parity); }
+  /// Into a stage that was acquired.
   template <class Tile, class Address>
   WF_DEVICE static void load_left_begin(Tile& tile, BarrierSlot slot, i32 rows, i32 dims,
                                         Address&& address) {
-    acquire(slot);
     fill_left<load_warps>(tile, (isa::thread() - team_lanes) / 32, rows, dims, address);
     if (isa::thread() % 32 == 0) isa::barrier_arrive(slot.full);
   }
   template <class Tile>
-  WF_DEVICE static void load_left_end(SharedSlices<Tile>& to, Tile& tile, BarrierSlot slot) {
+  WF_DEVICE static void load_left_end(SharedSlices<Tile>& to, Tile& tile) {
     to.base = isa::shared_address(tile.bytes) +
               static_cast<u32>(uniform(warpgroup()) * Tile::offset(warpgroup_rows, 0));
-    isa::barrier_wait(slot.full, slot.parity);
   }
   template <DType dtype, class Tile, class Output, class Address>
   WF_DEVICE static void store_staged(Tile& tile, const Output& output, i32 rows, i32 dims,

@@ -44,6 +44,13 @@ WF_DEVICE void copy_tensor(u32 to, const void* map, u32 barrier, i32 c0, i32 c1,
       : "memory");
 }
 
+/// Four matrices of 8 x 8 words of 16 bits; lane i has the address of row i % 8 of matrix i / 8.
+WF_DEVICE void store_matrix_x4(u32 address, const u32 (&r)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+               "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+               : "memory");
+}
+
 WF_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 WF_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int pending>

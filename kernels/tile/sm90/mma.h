@@ -29,15 +29,21 @@ WF_DEVICE void store_by_tile(Tile& tile, const Accumulator& from, i32 rows, i32 
   static_assert(L::rows == Tile::rows && L::cols <= Tile::cols && Tile::chunk_elements == 8);
   const int thread = isa::thread();
   sync();  // nobody reads the tile any more
+  // A warp's sixteen rows by sixteen columns at a time: a lane's pairs of columns j and j + 1 of
+  // both of its rows, then of the eight columns behind.
+  static_assert(L::slots == 2 && L::row(0, 1) == 8 && L::col(0, 2) == 8);
+  const u32 to = isa::shared_address(tile.bytes) +
+                 static_cast<u32>(Tile::offset(thread / 32 * 16 + thread % 16, thread / 16 % 2));
   WF_UNROLL
-  for (int slot = 0; slot < L::slots; ++slot) {
+  for (int j = 0; j < L::per_slot; j += 4) {
+    u32 words[4];
     WF_UNROLL
-    for (int j = 0; j < L::per_slot; j += 2) {
-      const int column = L::col(thread, j);
-      u8* to = tile.bytes + Tile::offset(L::row(thread, slot), column / 8) + column % 8 * 2;
-      *reinterpret_cast<u32*>(to) =
-          isa::pack<dtype>(from.e[L::index(slot, j)], from.e[L::index(slot, j + 1)]);
+    for (int i = 0; i < 4; ++i) {
+      const int column = j + i / 2 * 2;
+      words[i] =
+          isa::pack<dtype>(from.e[L::index(i % 2, column)], from.e[L::index(i % 2, column + 1)]);
     }
+    isa::store_matrix_x4(Tile::moved(to, 0, j / 2), words);
   }
   isa::warp_barrier();  // a warp stores its own sixteen rows
   constexpr int chunks = L::cols / 8;

@@ -56,9 +56,9 @@ float merge_row(const merge::RowTypes& types, const merge::States& states, char*
   return lse;
 }
 
-bool sample(const sampling::Row& row, const sampling::Filter& filter, double uniform,
-            const sampling::Buffers& buffers, i64& token) {
-  return sampling::sample_row<Rows>(row, filter, uniform, buffers, token);
+bool sample(const sampling::Row& row, const sampling::Filter& filter,
+            const math::Uniforms& uniforms, const sampling::Buffers& buffers, i64& token) {
+  return sampling::sample_row<Rows>(row, filter, uniforms, buffers, token);
 }
 
 bool renormalize(const sampling::Row& row, const sampling::Filter& filter,

@@ -20,8 +20,8 @@ struct RowKernels {
   float (*merge_row)(const merge::RowTypes& types, const merge::States& states, char* out);
 
   // One row of a vocabulary; see kernels/sampling/sampling.h. False: the row is not valid.
-  bool (*sample)(const sampling::Row& row, const sampling::Filter& filter, double uniform,
-                 const sampling::Buffers& buffers, i64& token);
+  bool (*sample)(const sampling::Row& row, const sampling::Filter& filter,
+                 const math::Uniforms& uniforms, const sampling::Buffers& buffers, i64& token);
   bool (*renormalize)(const sampling::Row& row, const sampling::Filter& filter,
                       const sampling::Buffers& buffers, DType out_dtype, void* out);
   void (*softmax)(const sampling::Row& row, const sampling::Buffers& buffers, float* out);

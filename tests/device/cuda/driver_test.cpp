@@ -10,6 +10,7 @@
 #include "fake_cuda.h"
 #include "generate/generate.h"
 #include "generate/store.h"
+#include "tune/attention.h"
 #include "wavefire/activation.h"
 #include "wavefire/attention.h"
 #include "wavefire/device.h"
@@ -295,6 +296,43 @@ TEST_F(FakeGpus, ADriverOlderThanThePtxThatIsBuiltInGetsACompiledKernel) {
   expect_error(ErrorKind::compile, {"append.sm120", words}, [&] {
     generate::kernel_on(device::gpu_of({DeviceType::cuda, blackwell}), other.config);
   });
+}
+
+TEST_F(FakeGpus, WithoutCodeOfTheirOwnPathTakeThePortableKernel) {
+  const tune::GpuAttentionProblem problem{.q_dtype = DType::f16,
+                                          .kv_dtype = DType::f16,
+                                          .rotates = false,
+                                          .head_dim = 256,
+                                          .portable = true};
+  constexpr std::int64_t rows = 1000;
+  const auto architecture = generate::Architecture::sm90;
+  const auto portable = tune::gpu_attention(architecture, problem, rows).value();
+  EXPECT_EQ(portable.architecture, architecture);
+  generate::provide({portable.architecture, portable.config});
+
+  const Device device{DeviceType::cuda, other_hopper};
+  const auto own = tune::gpu_attention(architecture, {DType::f16, DType::f16, false, 256}, rows);
+  EXPECT_EQ(own.value().architecture, generate::Architecture::sm90a);
+  const generate::KernelSpec own_spec{own->architecture, own->config};
+  EXPECT_TRUE(generate::can_provide(own_spec));  // there is a compiler
+  Config off = config();
+  off.jit = "off";
+  set_config(off);
+  EXPECT_EQ(generate::can_provide(own_spec), generate::find_built_in(own_spec) != nullptr);
+
+  const generate::CompileCounter compilations;
+  std::vector<std::int32_t> indptr = {0, rows};
+  const TensorView lengths = TensorView::contiguous(indptr.data(), DType::i32, {2});
+  BatchAttention attention;
+  attention.plan({.num_qo_heads = 4,
+                  .num_kv_heads = 4,
+                  .head_dim_qk = 256,
+                  .q_dtype = DType::f16,
+                  .kv_dtype = DType::f16,
+                  .device = device},
+                 lengths, lengths);
+  EXPECT_TRUE(attention.planned());
+  EXPECT_EQ(compilations.count(), 0);
 }
 
 // In runs of their own, since a driver is initialised once: its answer is in the environment.
