@@ -33,7 +33,7 @@ std::vector<generate::KernelSpec> specs_of(std::string_view list, Arguments rest
   const auto end = std::find(rest.begin(), rest.end(), "--and");
   const Arguments architectures(rest.begin(), end);
   const Arguments others(end, rest.end());
-  if (architectures.empty() || others.size() == 1) throw UsageError(usage);
+  if (architectures.empty() || (!others.empty() && others.size() < 3)) throw UsageError(usage);
   std::vector<generate::KernelSpec> specs =
       generate::specs_of_list(generate::read_file(list), architectures);
   if (!others.empty()) {
