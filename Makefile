@@ -68,6 +68,10 @@ gpu-test: build  ## Run the case tables on this machine's GPU: C++, then Python
 	@ctest --test-dir $(BUILD) -L gpu --output-on-failure --no-tests=error
 	@$(PYTEST) tests/gpu_python $(ARGS)
 
+.PHONY: gpu-soak
+gpu-soak: package  ## Check random problems against float64; DEVICE=cpu, virtual:gfx942; ARGS="--minutes 8"
+	@PYTHONPATH=$(PACKAGE_PATH) $(PY) tests/python/soak.py --device $(or $(DEVICE),cuda) $(ARGS)
+
 .PHONY: check-amd
 check-amd: build  ## Registers, LDS and spills of the kernels for gfx942 and gfx950; predicted shares of peak
 	@$(PY) tools/check_amd.py --build $(BUILD)

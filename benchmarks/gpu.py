@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import wavefire
 from measure import Bench, Work, close
@@ -191,6 +192,13 @@ def bench_rows(bench: Bench) -> None:
     append()
     good = bool((cache[:, 0].reshape(rows, 8, DIM) == k).all())
     add("append, page 16", append, None, 4 * k.numel(), good)
+    marks = torch.rand(1 << 30, device="cuda") < 0.5
+    packed = wavefire.packbits(marks[: 1 << 20]).cpu().numpy()
+    bench.add(
+        "rows", "packbits 1 Gi", lambda: wavefire.packbits(marks), None, "",
+        lambda: bool((packed == np.packbits(marks[: 1 << 20].cpu().numpy())).all()),
+        marks.numel() * 9 // 8, "B/s", bench.copy_bandwidth,
+    )  # fmt: skip
 
 
 def filter_cases(

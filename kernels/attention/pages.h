@@ -19,7 +19,7 @@ struct KvRows {
   const KvTensor* tensor;
   const char* base;  // of the head
   const i32* table;  // this request's page table, or nullptr: rows follow each other
-  i64 last_entry;    // last entry of `table` that may be read
+  i32 last_entry;    // last entry of `table` that may be read
   i32 element_bytes;
   i32 first_row = 0;  // where rows follow each other: the row of the tensor that `base` is
 
@@ -30,8 +30,9 @@ struct KvRows {
   /// they cannot fault the process.
   WF_DEVICE Place place(i32 row) const {
     if (table == nullptr) return {0, row};
-    const i32 entry = row / params->page_size;
-    const i64 valid = tile::max(tile::min(i64{entry}, last_entry), i64{0});
+    // Unsigned: compilers need fewer instructions.
+    const i32 entry = static_cast<i32>(static_cast<u32>(row) / static_cast<u32>(params->page_size));
+    const i32 valid = tile::max(tile::min(entry, last_entry), 0);
     return {table[valid], row - entry * params->page_size};
   }
   WF_DEVICE i64 page_at(Place at) const {
@@ -125,19 +126,19 @@ struct KvShare {
 
 WF_DEVICE KvRows kv_rows(const Params& p, const Request& request, const KvTensor& tensor,
                          i32 kv_head, i32 element_bytes) {
+  // One aggregate for both kinds: of two, compilers for GPUs no longer see which memory `params`
+  // is.
+  const bool paged = p.page_table != nullptr;
+  constexpr i64 most = 0x7fffffff;  // entries of a request
   i64 first = kv_head * tensor.stride_head;
-  if (p.page_table == nullptr) first += request.kv_begin * tensor.stride_token;
-  const char* base = static_cast<const char*>(tensor.data) + first * element_bytes;
-  if (p.page_table == nullptr) {
-    const i32 first_row = static_cast<i32>(request.kv_begin);
-    return {&p, &tensor, base, nullptr, 0, element_bytes, first_row};
-  }
+  if (!paged) first += request.kv_begin * tensor.stride_token;
   return {&p,
           &tensor,
-          base,
-          p.page_table + request.kv_begin,
-          p.page_table_size - request.kv_begin - 1,
-          element_bytes};
+          static_cast<const char*>(tensor.data) + first * element_bytes,
+          paged ? p.page_table + request.kv_begin : nullptr,
+          paged ? static_cast<i32>(tile::min(p.page_table_size - request.kv_begin - 1, most)) : 0,
+          element_bytes,
+          paged ? 0 : static_cast<i32>(request.kv_begin)};
 }
 
 WF_NAMESPACE_END

@@ -268,9 +268,11 @@ class Steps {
  private:
   /// Rounded weights are summed as operands, not while the unrounded ones take registers too.
   static constexpr bool sums_operands = requires(const Weights& w) { Arch::weight_sum(w, 0); };
-  /// Whether they are: an output of the weights' own type cannot tell.
+  /// Whether they are: an output that is no finer than the weights cannot tell.
   WF_DEVICE bool sums_rounded() const {
-    return Arch::rounds_weights && !(sums_operands && p_.o_dtype == config.weight_operand());
+    constexpr DType weights = config.weight_operand();
+    const bool coarser = weights == DType::f16 && p_.o_dtype == DType::bf16;
+    return Arch::rounds_weights && !(sums_operands && (p_.o_dtype == weights || coarser));
   }
   /// The maximum may lag behind: weights of up to 2^maximum_slack are as good, and the output is
   /// seldom rescaled.
@@ -335,6 +337,9 @@ class Steps {
   WF_DEVICE float reference(int slot) const {
     return maximum_.e[slot] == -tile::infinity ? 0.f : maximum_.e[slot];
   }
+  /// Rows of queries may come times a number each, which the scale then undoes.
+  static constexpr bool scales_queries =
+      requires(Query q) { q.row_scale; } && is_float8(config.stored);
   /// Where the machine prefers it and nothing else is done to logits, scores stay as they are until
   /// exp2's argument is taken: one fma. A scale of zero or below would turn -inf or the maximum.
   static constexpr bool may_scale_late = requires { requires Arch::scales_late; };

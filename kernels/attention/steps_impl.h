@@ -89,6 +89,10 @@ WF_DEVICE void Steps<Arch, config>::load_q_begin(const WorkItem& item) {
                                                 token + request.kv_len - request.q_len);
                       }
                     });
+    if constexpr (scales_queries) {
+      tile::for_slots<typename Scores::Layout>(
+          {rows_, 0}, [&](int slot) { scale_.e[slot] *= query_.row_scale[slot]; });
+    }
   }
 }
 
@@ -193,11 +197,14 @@ WF_DEVICE void Steps<Arch, config>::weigh(i32 i) {
   }
   using L = typename Scores::Layout;
   const bool late = may_scale_late && (plain || scales_late());
-  const float multiplier = late ? p_.sm_scale * log2_e : 1.f;
+  const auto multiplier = [&](int slot) {
+    if (!late) return 1.f;
+    return (scales_queries ? scale_.e[slot] : p_.sm_scale) * log2_e;
+  };
   tile::for_slots<L>(extent, [&](int slot) {
     alpha_.e[slot] = maximum_.e[slot];
     float maximum = tile::row_max<Wave>(scores_, slot, extent);
-    if (late) maximum *= multiplier;
+    if (late) maximum *= multiplier(slot);
     if constexpr (has_slack) {
       if (maximum > maximum_.e[slot] + Arch::maximum_slack) maximum_.e[slot] = maximum;
     } else {
@@ -217,8 +224,9 @@ WF_DEVICE void Steps<Arch, config>::weigh(i32 i) {
     const Element shift = Traits::splat(reference(slot));
     if constexpr (requires { requires Arch::scales_late; }) {
       const float minus_shift = -reference(slot);
-      tile::map_row(scores_, slot, extent,
-                    [&](Element x) { return Arch::exp2(tile::fma(x, multiplier, minus_shift)); });
+      tile::map_row(scores_, slot, extent, [&](Element x) {
+        return Arch::exp2(tile::fma(x, multiplier(slot), minus_shift));
+      });
     } else {
       tile::map_row(scores_, slot, extent, [&](Element x) { return Arch::exp2(x - shift); });
     }

@@ -56,8 +56,21 @@ WF_DEVICE void packed_begin(const Launch& p, i64 i) {
   write(p.out, i, bytes);
 }
 
+/// Eight bytes, each of which is zero or not, as the bits of one.
+WF_DEVICE u8 bits_of(u64 bytes, bool little) {
+  constexpr u64 low = 0x7f7f7f7f7f7f7f7f;
+  const u64 ones = (((bytes & low) + low) | bytes) >> 7 & 0x0101010101010101;
+  // The product moves bit 8 j to 56 + j, or to 63 - j; no two of its terms meet.
+  return static_cast<u8>(ones * (little ? 0x0102040810204080 : 0x8040201008040201) >> 56);
+}
+
 /// Bits [begin, end), up to eight, as a byte.
 WF_DEVICE u8 packed_byte(const Launch& p, i64 begin, i64 end) {
+  const auto* first = p.bits + begin * p.bits_stride;
+  const bool together = p.bits_stride == 1 && end - begin >= 8;
+  if (together && reinterpret_cast<u64>(first) % 8 == 0) {
+    return bits_of(*reinterpret_cast<const u64*>(first), p.little);
+  }
   u32 byte = 0;
   WF_UNROLL
   for (int j = 0; j < 8; ++j) {

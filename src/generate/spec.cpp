@@ -203,9 +203,9 @@ void check_config(const KernelSpec& spec, const attention::Config& c) {
                 cpu    ? "float32, bfloat16"
                 : cuda ? "float32, float16, bfloat16"
                        : "float16, bfloat16");
-  const bool widens = cuda && c.operand != DType::f32 && is_float8(c.stored);
+  const bool widens = cuda && c.operand == DType::f16 && is_float8(c.stored);
   core::require(c.stored == DType::f32 || widens, operation, "stored", name_of(c.stored),
-                "a float8 type, with operands of 16 bits on NVIDIA GPUs");
+                "a float8 type, with operands of float16 on NVIDIA GPUs");
   core::require(c.operand == DType::f32 || !cpu || spec.architecture == Architecture::avx512,
                 operation, "operand", name_of(c.operand),
                 "float32 (bfloat16 products are avx512's)");

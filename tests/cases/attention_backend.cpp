@@ -37,16 +37,17 @@ DType LibraryAttention::operand(const AttentionCase& c) const {
     const bool rotates = c.positions == Positions::rope || c.positions == Positions::rope_smoothed;
     const bool in_float = std::max(c.head_dim_qk, c.head_dim_vo) > 256 || rotates ||
                           (c.kv != c.q && !is_float8(c.kv));
-    return in_float ? DType::f32 : c.q;
+    return in_float ? DType::f32 : is_float8(c.kv) ? DType::f16 : c.q;
   }
   const bool bf16 = c.q == DType::bf16 && c.kv == DType::bf16 && cpu::has_bf16_products();
   return bf16 ? DType::bf16 : DType::f32;
 }
 
-/// Kernels of AMD do, and those of Hopper where the output has the type of the weights.
+/// Kernels of AMD do, and those of NVIDIA where the output is no finer than the weights.
 bool LibraryAttention::rounds_after_the_sum(const AttentionCase& c) const {
   if (test_gpu() == nullptr) return false;
-  return is_amd() || (test_gpu()->properties().architecture == "sm_90" && c.out == operand(c));
+  const bool coarser = c.out == DType::bf16 && operand(c) == DType::f16;
+  return is_amd() || c.out == operand(c) || coarser;
 }
 
 void LibraryAttention::run(AttentionData& data) {

@@ -41,13 +41,15 @@ constexpr Config float_config_of(int head_dim) {
   return {};
 }
 
-/// The configuration for a head dim that has a policy, with matrix operands of 16 bits. `stored` is
-/// a float8 type, or `operand`.
-constexpr Config config_of(DType operand, DType stored, int head_dim, bool few_rows) {
+/// The configuration for a head dim that has a policy, with queries of 16 bits. `stored` is a
+/// float8 type, or that of the queries. Products with float8 are of float16, whatever the queries
+/// are.
+constexpr Config config_of(DType queries, DType stored, int head_dim, bool few_rows) {
+  const DType operand = is_float8(stored) ? DType::f16 : queries;
   for (const TilePolicy& p : few_rows ? few_rows_policies : many_rows_policies) {
     if (p.head_dim != head_dim) continue;
     return {.operand = operand,
-            .stored = stored == operand ? Config{}.stored : stored,
+            .stored = stored == queries ? Config{}.stored : stored,
             .element_bytes = size_of(stored),
             .tile_rows = p.tile_rows,
             .tile_kv = p.tile_kv,

@@ -13,8 +13,8 @@
 WF_NAMESPACE_BEGIN(tile)
 
 template <int warps>
-struct Sm80Team : NvidiaCommon<warps> {
-  using Common = NvidiaCommon<warps>;
+struct Sm80Team : NvidiaProducts<warps> {
+  using Common = NvidiaProducts<warps>;
   using Common::team_lanes;
   using Common::team_sync;
   struct Tail {};
@@ -78,10 +78,10 @@ struct Sm80Team : NvidiaCommon<warps> {
     team_sync();
   }
   template <class Operand, class QueryTile, class Address, class Transform>
-  WF_DEVICE static void load_left(Operand& to, QueryTile& tile, DType, i32 rows, i32 dims, int lane,
-                                  Address&& address, Transform&&) {
+  WF_DEVICE static void load_left(Operand& to, QueryTile& tile, DType dtype, i32 rows, i32 dims,
+                                  int lane, Address&& address, Transform&&) {
     to.bind(tile.storage);
-    load_left_operand<typename QueryTile::Columns>(to, rows, dims, lane, address);
+    load_left_operand<typename QueryTile::Columns>(to, dtype, rows, dims, lane, address);
   }
 
   template <class Scores, class Operand, class Tile>
@@ -99,10 +99,6 @@ struct Sm80Team : NvidiaCommon<warps> {
   }
   template <class Accumulator>
   WF_DEVICE static void multiply_end(Accumulator&) {}
-  template <class Weights, class Scores>
-  WF_DEVICE static void to_weights(Weights& weights, const Scores& scores, Extent) {
-    relayout(weights, scores);
-  }
 };
 
 using Sm80 = Sm80Team<4>;

@@ -7,18 +7,11 @@
 
 WF_NAMESPACE_BEGIN(tile)
 
-/// A chunk of sixteen bytes, of which `bytes` are there, 0, 8 or 16; the others become zero. Rows
-/// of float8 may begin at multiples of eight bytes.
-template <DType dtype>
-WF_DEVICE void copy_chunk_async(u32 to, const char* from, int bytes) {
-  if constexpr (size_of(dtype) > 1) {
-    isa::copy_async_16(to, from, bytes > 0);
-  } else if (bytes == 16 && reinterpret_cast<unsigned long long>(from) % 16 == 0) {
-    isa::copy_async_16(to, from, true);
-  } else {
-    isa::copy_async_8(to, from, min(bytes, 8));
-    isa::copy_async_8(to + 8, bytes > 8 ? from + 8 : from, max(bytes - 8, 0));
-  }
+/// A chunk of float8 values whose row begins at a multiple of eight bytes. The first `bytes` of it
+/// are there, 0, 8 or 16; the others become zero.
+WF_DEVICE void copy_halves_async(u32 to, const char* from, int bytes) {
+  isa::copy_async_8(to, from, min(bytes, 8));
+  isa::copy_async_8(to + 8, bytes > 8 ? from + 8 : from, max(bytes - 8, 0));
 }
 
 /// Copies the `rows` rows from `row` on of a tile; lane l holds the place of row + l. Rows from
@@ -43,15 +36,30 @@ WF_DEVICE void copy_row_group(Tile& tile, const Source& source, typename Source:
   if constexpr (Source::most_segments > 1) {
     if (source.segments > 1) second_offset = source.segment[1].offset(place);
   }
-  WF_UNROLL
-  for (int pass = 0; pass < rows; pass += step) {
+  const auto chunk_of = [&](int pass) {
     const char* from = source.segment[0].base + isa::shuffle(offset, pass + lane_row);
     if constexpr (Source::most_segments > 1) {
       const i64 second = isa::shuffle(second_offset, pass + lane_row);
       if (segment == 1) from = source.segment[1].base + second;
     }
-    copy_chunk_async<Tile::dtype>(Tile::moved(to, pass, 0), from + column * size_of(Tile::dtype),
-                                  pass < valid_rows ? valid_bytes : 0);  // 0: nothing is read
+    return from + column * size_of(Tile::dtype);
+  };
+  if constexpr (size_of(Tile::dtype) == 1) {
+    bool by_halves = source.columns() % 16 != 0 ||
+                     reinterpret_cast<u64>(source.segment[0].base + offset) % 16 != 0;
+    if constexpr (Source::most_segments > 1) by_halves = by_halves || source.segments > 1;
+    if (isa::ballot(by_halves) != 0) {
+      WF_NO_UNROLL
+      for (int pass = 0; pass < rows; pass += step) {
+        copy_halves_async(Tile::moved(to, pass, 0), chunk_of(pass),
+                          pass < valid_rows ? valid_bytes : 0);
+      }
+      return;
+    }
+  }
+  WF_UNROLL
+  for (int pass = 0; pass < rows; pass += step) {
+    isa::copy_async_16(Tile::moved(to, pass, 0), chunk_of(pass), pass < valid_rows);
   }
 }
 
@@ -70,12 +78,18 @@ struct NextPlace {
 template <int warps, int rows>
 inline constexpr int rows_of_warp = rows / warps;
 
+/// Compilers do not see that one warp has no other before it.
+template <int warps>
+WF_DEVICE int warp_of_team() {
+  return warps == 1 ? 0 : isa::thread() / 32;
+}
+
 /// Rows behind `count` stand for the last one.
 template <int warps, int rows, class Place, class Source>
 WF_DEVICE void look_up(NextPlace<Place>& next, const Source& source, i32 first, i32 count) {
   constexpr int each = rows_of_warp<warps, rows>;
   if (next.first == first) return;
-  const int row = isa::thread() / 32 * each + isa::thread() % 32 % each;
+  const int row = warp_of_team<warps>() * each + isa::thread() % 32 % each;
   next.first = first;
   next.place = source.segment[0].place(first + min(row, count - 1));
 }
@@ -86,7 +100,7 @@ WF_DEVICE void copy_rows_async(Tile& tile, typename Source::Place place, const S
                                i32 count) {
   constexpr int each = rows_of_warp<warps, Tile::rows>;
   static_assert(each % 8 == 0);
-  copy_row_group<each>(tile, source, place, isa::thread() / 32 * each, count);
+  copy_row_group<each>(tile, source, place, warp_of_team<warps>() * each, count);
 }
 
 WF_NAMESPACE_END

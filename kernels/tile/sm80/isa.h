@@ -20,12 +20,14 @@ WF_DEVICE u32 shared_address(const void* p) {
 WF_DEVICE int thread() {
   int x;
   asm("mov.u32 %0, %%tid.x;" : "=r"(x));
+  __builtin_assume(x >= 0);  // else divisions by powers of two take several instructions
   return x;
 }
 /// The same, read anew: compilers cannot compute ahead of a loop what depends on it.
 WF_DEVICE int thread_anew() {
   int x;
   asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+  __builtin_assume(x >= 0);
   return x;
 }
 WF_DEVICE int block() {
@@ -307,14 +309,14 @@ WF_DEVICE u32 permute(u32 a) {
   return r;
 }
 
-/// Two float8 numbers, in the low bytes of `bytes`, as a pair of float16. Exact.
+/// Two float8 numbers as a pair of float16. Exact.
 template <DType dtype>
-WF_DEVICE u32 widen_to_f16(u32 bytes) {
+WF_DEVICE u32 widen_pair(u16 bytes) {
   if constexpr (dtype == DType::e5m2) return permute<0x1404>(bytes);  // the upper half of float16
   if constexpr (dtype == DType::e4m3fn) {
     u32 r;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"(static_cast<u16>(bytes)));
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"(bytes));
 #else
     // Exponents differ by 8: numbers, subnormal ones too, by a factor. NaN becomes 480 by that.
     const u32 halves = permute<0x4140>(bytes);
@@ -328,16 +330,17 @@ WF_DEVICE u32 widen_to_f16(u32 bytes) {
 #endif
     return r;
   }
-  const i32 low = static_cast<i32>(bytes & 0xff), high = static_cast<i32>(bytes >> 8 & 0xff);
+  const i32 low = bytes & 0xff, high = bytes >> 8;
   return pack<DType::f16>(decode_float8<float, dtype>(low), decode_float8<float, dtype>(high));
 }
 
-/// The same as a pair of `to`, f16 or bf16: each of them holds every float8 number.
-template <DType dtype, DType to>
-WF_DEVICE u32 widen(u32 bytes) {
-  const u32 pair = widen_to_f16<dtype>(bytes);
-  if constexpr (to == DType::f16) return pair;
-  return pack<to>(unpack<DType::f16>(pair, 0), unpack<DType::f16>(pair, 1));
+/// Four float8 numbers as two pairs of float16.
+template <DType dtype>
+WF_DEVICE void widen(u32 bytes, u32 (&pair)[2]) {
+  u16 low, high;  // not shifted: instructions take either half of a register
+  asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(bytes));
+  pair[0] = widen_pair<dtype>(low);
+  pair[1] = widen_pair<dtype>(high);
 }
 
 /// Element `index` of an array of `dtype`, as float32.

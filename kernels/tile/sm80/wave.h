@@ -44,6 +44,7 @@ static_assert(is_sound<NvidiaAccumulatorLayout<64, 16>>());
 /// i, the pair of columns 2 (l % 4) + 8 (i / 2) of row l / 4 + 8 (i % 2).
 /// Source: PTX ISA, "Matrix Fragments for mma.m16n8k16".
 struct NvidiaLeftLayout {
+  static constexpr bool scales_rows = false;
   static constexpr int registers = 4;
   static constexpr int row(int lane, int i) { return lane / 32 * 16 + lane % 32 / 4 + i % 2 * 8; }
   static constexpr int col(int lane, int i) { return lane % 4 * 2 + i / 2 * 8; }
@@ -54,6 +55,7 @@ struct NvidiaLeftLayout {
 /// The same for products with tiles of float8. A lane's four bytes there are neighbouring columns,
 /// so that the sixteen columns of a group are summed up in another order.
 struct NvidiaFloat8LeftLayout : NvidiaLeftLayout {
+  static constexpr bool scales_rows = true;  // bfloat16 comes as float16
   static constexpr int col(int lane, int i) { return lane % 4 * 4 + i / 2 * 2; }
 };
 

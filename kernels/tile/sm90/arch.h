@@ -12,8 +12,8 @@
 WF_NAMESPACE_BEGIN(tile)
 
 template <int warpgroups>
-struct Sm90Team : NvidiaCommon<warpgroups * 4> {
-  using Common = NvidiaCommon<warpgroups * 4>;
+struct Sm90Team : NvidiaProducts<warpgroups * 4> {
+  using Common = NvidiaProducts<warpgroups * 4>;
   using Common::team_barrier;
   using Common::team_lanes;
   using Common::team_sync;
@@ -27,7 +27,6 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   static constexpr int team_registers = warpgroups == 3 ? 144 : warpgroups == 2 ? 224 : 240;
   static_assert(load_warps * 32 * load_registers + team_lanes * team_registers <=
                 block_threads * launch_registers);
-  static constexpr bool scales_late = true;  // one fma makes a score exp2's argument
 
   template <int rows, int cols>
   using Accumulator = Fragment<float, NvidiaAccumulatorLayout<rows, cols>>;
@@ -59,10 +58,7 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
 
   static constexpr bool stages_output = true;  // whole rows go out by shared memory
 
-  static constexpr float maximum_slack = 8.f;  // as FlashAttention-4 does
-
   WF_DEVICE static i32 uniform(i32 a) { return static_cast<i32>(isa::shuffle(u32(a), 0)); }
-  WF_DEVICE static bool any_of_wave(bool a) { return isa::ballot(a) != 0; }
   WF_DEVICE static int warpgroup() { return isa::thread() / warpgroup_lanes; }
   WF_DEVICE static void warpgroup_sync() {
     isa::barrier_of<warpgroup_lanes>(team_barrier + 1 + warpgroup());
@@ -166,24 +162,6 @@ struct Sm90Team : NvidiaCommon<warpgroups * 4> {
   template <class Accumulator>
   WF_DEVICE static void older_multiply_end(Accumulator& c) {
     wgmma_end<1>(c);
-  }
-  /// This lane's share of the sum of a row of weights.
-  template <class Weights>
-  WF_DEVICE static float weight_sum(const Weights& weights, int slot) {
-    float sum = 0.f;
-    WF_UNROLL
-    for (int k = 0; k < Weights::cols / 16; ++k) {
-      WF_UNROLL
-      for (int i = slot; i < NvidiaLeftLayout::registers; i += 2) {
-        sum += isa::unpack<Weights::dtype>(weights.r[k][i], 0) +
-               isa::unpack<Weights::dtype>(weights.r[k][i], 1);
-      }
-    }
-    return sum;
-  }
-  template <class Weights, class Scores>
-  WF_DEVICE static void to_weights(Weights& weights, const Scores& scores, Extent) {
-    relayout(weights, scores);
   }
 };
 
