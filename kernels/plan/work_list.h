@@ -58,7 +58,7 @@ WF_BOTH Unit unit_of(const PlanTraits& t, const Request& r, i32 tile) {
 /// the other. A group is a head, or where units are dealt, as few as have two units for each
 /// worker: long ones (of causal masks) come first, so that each group ends with short ones.
 WF_BOTH i32 head_groups(const PlanTraits& t, i32 tiles) {
-  if (t.deal_first == 0) return t.num_kv_heads;
+  if (t.deal_first == 0 || t.causal == 0) return t.num_kv_heads;
   const i64 groups = i64{tiles} * t.num_kv_heads / (2 * i64{t.workers});
   return static_cast<i32>(groups < 1 ? 1 : groups < t.num_kv_heads ? groups : t.num_kv_heads);
 }
