@@ -37,9 +37,6 @@ function(wavefire_link_virtual)
     DEPENDS wavefire_virtual wavefire VERBATIM)
 endfunction()
 
-find_program(WAVEFIRE_AMD_CLANG NAMES clang++-22 clang-22 clang++-21 clang-21 clang++-20 clang-20
-             DOC "A clang (20 or newer, with lld) that compiles kernels for gfx942 and gfx950")
-
 set(WAVEFIRE_WITH_VIRTUAL FALSE)
 if(WAVEFIRE_BUILD_VIRTUAL)
   _wavefire_find_llvm()

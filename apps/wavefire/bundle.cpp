@@ -1,6 +1,7 @@
 // Compiling many kernels into one file: what a build does for the kernels that it carries.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <map>
@@ -18,18 +19,36 @@
 namespace wavefire::cli {
 namespace {
 
+constexpr const char* usage = "usage: wavefire bundle LIST FILE ARCH... [--and LIST ARCH...]";
+
 /// On one line of a terminal.
 void print_progress(std::size_t done, const std::vector<generate::KernelSpec>& specs) {
   std::fprintf(stderr, "\r%zu of %zu kernels%s", done, specs.size(),
                done == specs.size() ? "\n" : "");
 }
 
+/// The kernels of `list` for the architectures up to "--and", behind which stand another list and
+/// its own.
+std::vector<generate::KernelSpec> specs_of(std::string_view list, Arguments rest) {
+  const auto end = std::find(rest.begin(), rest.end(), "--and");
+  const Arguments architectures(rest.begin(), end);
+  const Arguments others(end, rest.end());
+  if (architectures.empty() || (!others.empty() && others.size() < 3)) throw UsageError(usage);
+  std::vector<generate::KernelSpec> specs =
+      generate::specs_of_list(generate::read_file(list), architectures);
+  if (!others.empty()) {
+    for (const generate::KernelSpec& spec : specs_of(others[1], others.subspan(2))) {
+      specs.push_back(spec);
+    }
+  }
+  return specs;
+}
+
 }  // namespace
 
 int bundle(Arguments arguments) {
-  if (arguments.size() < 3) throw UsageError("usage: wavefire bundle LIST FILE ARCH...");
-  const std::vector<generate::KernelSpec> specs =
-      generate::specs_of_list(generate::read_file(arguments[0]), arguments.subspan(2));
+  if (arguments.size() < 3) throw UsageError(usage);
+  const std::vector<generate::KernelSpec> specs = specs_of(arguments[0], arguments.subspan(2));
   std::map<std::string, generate::Entry> entries;
   std::string errors;  // of all kernels that do not come about
   std::mutex mutex;

@@ -22,6 +22,7 @@ constexpr const char* help =
       --source                print its source instead
       --object FILE           write what was compiled there too
   bundle LIST FILE ARCH...  compile the kernels of a list, for each architecture, into a bundle
+      --and LIST ARCH...      and those of another list
   cache list                entries with their keys
   cache size                their number and bytes
   cache clear               remove all

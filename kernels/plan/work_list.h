@@ -6,9 +6,10 @@
 // cut that falls inside a unit splits its KV range at the nearest KV tile, so that no worker
 // exceeds the mean by more than one tile, and at most workers - 1 cuts are made. Where workers
 // should read the same keys at the same time (deal_first), units are dealt one by one to the least
-// loaded worker as long as it stays below the mean, and the rest of the line is cut to fill up all
-// of them. Where units must not be split freely (allow_split, fixed_split_kv), items go longest
-// first to the least loaded worker instead (Graham 1969).
+// loaded worker: all of them if that balances as well as cuts would, else as long as the worker
+// stays below the mean, and the rest of the line is cut to fill up all of them. Where units must
+// not be split freely (allow_split, fixed_split_kv), items go longest first to the least loaded
+// worker instead (Graham 1969).
 #pragma once
 
 #include "attention/mask.h"
@@ -53,10 +54,21 @@ WF_BOTH Unit unit_of(const PlanTraits& t, const Request& r, i32 tile) {
   return {static_cast<i32>(begin), static_cast<i32>(count), low, high > low ? high : low};
 }
 
-/// The same by its place on the line: where units are dealt, long ones (of causal masks) come
-/// first.
-WF_BOTH Unit unit_at(const PlanTraits& t, const Request& r, i32 place) {
-  return unit_of(t, r, t.deal_first != 0 ? row_tiles(t, r) - 1 - place : place);
+/// The heads of a request are on the line in groups, in each of which tile follows tile and a head
+/// the other. A group is a head, or where units are dealt, as few as have two units for each
+/// worker: long ones (of causal masks) come first, so that each group ends with short ones.
+WF_BOTH i32 head_groups(const PlanTraits& t, i32 tiles) {
+  if (t.deal_first == 0 || t.causal == 0) return t.num_kv_heads;
+  const i64 groups = i64{tiles} * t.num_kv_heads / (2 * i64{t.workers});
+  return static_cast<i32>(groups < 1 ? 1 : groups < t.num_kv_heads ? groups : t.num_kv_heads);
+}
+WF_BOTH i32 group_begin(const PlanTraits& t, i32 groups, i32 group) {
+  if (groups == t.num_kv_heads) return group;  // without a division
+  return static_cast<i32>(i64{group} * t.num_kv_heads / groups);
+}
+/// The group of a head: the last one that does not begin behind it.
+WF_BOTH i32 group_of(const PlanTraits& t, i32 groups, i32 head) {
+  return static_cast<i32>(((i64{head} + 1) * groups - 1) / t.num_kv_heads);
 }
 
 WF_BOTH i64 kv_tiles(const PlanTraits& t, i32 kv_begin, i32 kv_end) {
@@ -136,9 +148,9 @@ WF_BOTH i64 total_cost(const PlanTraits& t, const Request* requests, i32 count) 
   return total * t.num_kv_heads;
 }
 
-/// A place on the line of units.
+/// A place on the line of units; the head counts from the beginning of its group.
 struct Place {
-  i32 request = 0, head = 0, tile = 0;
+  i32 request = 0, group = 0, tile = 0, head = 0;
 };
 
 /// Calls f(request, head, unit) for the units from `place` on while it returns true; `place` is
@@ -146,15 +158,24 @@ struct Place {
 template <class F>
 WF_BOTH void for_units(const PlanTraits& t, const Request* requests, i32 count, Place& place,
                        F&& f) {
-  for (; place.request < count; ++place.request, place.head = 0) {
-    const Request& r = requests[place.request];
-    const i32 tiles = row_tiles(t, r);
-    for (; place.head < t.num_kv_heads; ++place.head, place.tile = 0) {
-      for (; place.tile < tiles; ++place.tile) {
-        if (!f(place.request, place.head, unit_at(t, r, place.tile))) return;
+  Place at = place;  // in registers
+  for (; at.request < count; ++at.request, at.group = 0) {
+    const Request& r = requests[at.request];
+    const i32 tiles = row_tiles(t, r), groups = head_groups(t, tiles);
+    for (; at.group < groups; ++at.group, at.tile = 0) {
+      const i32 head = group_begin(t, groups, at.group);
+      const i32 heads = group_begin(t, groups, at.group + 1) - head;
+      for (; at.tile < tiles; ++at.tile, at.head = 0) {
+        const Unit u = unit_of(t, r, t.deal_first != 0 ? tiles - 1 - at.tile : at.tile);
+        for (; at.head < heads; ++at.head) {
+          if (f(at.request, head + at.head, u)) continue;
+          place = at;
+          return;
+        }
       }
     }
   }
+  place = at;
 }
 
 /// Cuts the line of units from `place` on into parts; worker w takes a length of room(w), in all
@@ -209,23 +230,20 @@ WF_BOTH void cut_equally(const PlanTraits& t, const Request* requests, i32 count
 
 /// Units whole, or cut at the multiples of fixed_split_kv.
 WF_BOTH void cut_fixed(const PlanTraits& t, const Request* requests, i32 count, Emitter& emit) {
-  for (i32 r = 0; r < count; ++r) {
-    for (i32 head = 0; head < t.num_kv_heads; ++head) {
-      for (i32 tile = 0; tile < row_tiles(t, requests[r]); ++tile) {
-        const Unit u = unit_at(t, requests[r], tile);
-        i64 from = u.kv_begin;
-        if (t.fixed_split_kv > 0 && t.allow_split != 0) {
-          for (i64 cut = (from / t.fixed_split_kv + 1) * t.fixed_split_kv; cut < u.kv_end;
-               cut += t.fixed_split_kv) {
-            emit.part(r, head, u, static_cast<i32>(from), static_cast<i32>(cut));
-            from = cut;
-          }
-        }
-        emit.part(r, head, u, static_cast<i32>(from), u.kv_end);
-        emit.end_unit(r, head, u);
+  Place place;
+  for_units(t, requests, count, place, [&](i32 request, i32 head, const Unit& u) {
+    i64 from = u.kv_begin;
+    if (t.fixed_split_kv > 0 && t.allow_split != 0) {
+      for (i64 cut = (from / t.fixed_split_kv + 1) * t.fixed_split_kv; cut < u.kv_end;
+           cut += t.fixed_split_kv) {
+        emit.part(request, head, u, static_cast<i32>(from), static_cast<i32>(cut));
+        from = cut;
       }
     }
-  }
+    emit.part(request, head, u, static_cast<i32>(from), u.kv_end);
+    emit.end_unit(request, head, u);
+    return true;
+  });
 }
 
 /// A binary heap over `size` positions by `before(a, b)`; moves position 0 down to its place.
@@ -324,23 +342,50 @@ WF_BOTH void assign_longest_first(const PlanTraits& t, WorkList& list, const Ass
   group_by_worker(t, list, s);
 }
 
-/// Deals units along the line to the least loaded worker while it stays within the mean; what is
-/// left of the line fills up the workers.
-WF_BOTH void deal_and_fill(const PlanTraits& t, const Request* requests, i32 count, Emitter& emit,
-                           const AssignScratch& s) {
-  const i64 total = total_cost(t, requests, count);
-  Workers workers(s, t.workers);
-  Place place;
+/// Deals units along the line to the least loaded worker while `deal(load, request, head, unit)` of
+/// its load with the unit is true; `place` is then the first one that was not dealt.
+template <class Deal>
+WF_BOTH void deal_units(const PlanTraits& t, const Request* requests, i32 count, Place& place,
+                        Workers& workers, Deal&& deal) {
   for_units(t, requests, count, place, [&](i32 request, i32 head, const Unit& u) {
-    const i32 worker = workers.least();
     const i64 cost = cost_of(t, u.row_count, kv_tiles(t, u.kv_begin, u.kv_end));
-    if (s.load[worker] + cost > total / t.workers) return false;
-    emit.worker = worker;
-    emit.part(request, head, u, u.kv_begin, u.kv_end);
-    emit.end_unit(request, head, u);
+    if (!deal(workers.scratch.load[workers.least()] + cost, request, head, u)) return false;
     workers.load_least(cost);
     return true;
   });
+}
+
+/// How far the longest worker may be beyond the mean where units stay whole: no further than what
+/// cuts cost, which is some beginnings of items, partial results and their joins.
+WF_BOTH i64 whole_slack(const PlanTraits& t, i64 mean) {
+  const i64 cuts = i64{4} * t.item_overhead * (t.tile_rows + t.row_overhead);
+  return cuts < mean / 16 ? cuts : mean / 16;
+}
+
+/// Deals whole units where that balances well enough; else while the workers stay within the mean,
+/// and what is left of the line fills them up.
+WF_BOTH void deal_and_fill(const PlanTraits& t, const Request* requests, i32 count, Emitter& emit,
+                           const AssignScratch& s) {
+  const i64 total = total_cost(t, requests, count), mean = total / t.workers;
+  i64 most = mean + whole_slack(t, mean);
+  {
+    Workers workers(s, t.workers);
+    Place place;
+    deal_units(t, requests, count, place, workers,
+               [&](i64 load, i32, i32, const Unit&) { return load <= most; });
+    if (place.request < count) most = mean;
+  }
+  Workers workers(s, t.workers);
+  Place place;
+  deal_units(t, requests, count, place, workers,
+             [&](i64 load, i32 request, i32 head, const Unit& u) {
+               if (load > most) return false;
+               emit.worker = workers.least();
+               emit.part(request, head, u, u.kv_begin, u.kv_end);
+               emit.end_unit(request, head, u);
+               return true;
+             });
+  if (place.request == count) return;
   cut_line(
       t, requests, count, place, emit,
       [&](i32 w) { return total / t.workers + (w < total % t.workers ? 1 : 0) - s.load[w]; },

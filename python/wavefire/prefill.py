@@ -13,6 +13,7 @@ import numpy as np
 
 from ._attention import require_mask, single, split_paged_cache
 from ._errors import message, whole
+from ._graph_plan import GraphPlan
 from ._hints import require_backend, require_neutral
 from ._tensors import host_int32
 from ._wrapper import AttentionWrapper, split_tokens
@@ -275,6 +276,10 @@ class BatchPrefillWithPagedKVCacheWrapper(_BatchPrefillWrapper):
         self._page_size, self._block_tables = page_size, block_tables
 
     begin_forward = plan
+
+    @property
+    def _cached_module(self) -> GraphPlan | None:
+        return GraphPlan(self) if self._use_cuda_graph and self._batch.planned else None
 
     def run(
         self,

@@ -93,6 +93,15 @@ std::shared_ptr<const Kernel> load_compiled(const KernelSpec& spec, const Cache&
   return entry ? kernel_of(spec, std::move(*entry), Origin::cached) : nullptr;
 }
 
+bool can_compile(const KernelSpec& spec) {
+  if (config().jit == "off") return false;
+  try {
+    return compiler_for(spec) != nullptr;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::string kernel_id(const KernelSpec& spec) {
@@ -115,11 +124,7 @@ std::shared_ptr<const Kernel> find_built_in(const KernelSpec& spec, const Bundle
 }
 
 bool can_provide(const KernelSpec& spec) {
-  try {
-    if (config().jit != "off" && compiler_for(spec) != nullptr) return true;
-  } catch (const Error&) {  // none is here
-  }
-  return find_built_in(spec) || load_compiled(spec, Cache(config().cache_dir));
+  return can_compile(spec) || find_built_in(spec) || load_compiled(spec, Cache(config().cache_dir));
 }
 
 std::shared_ptr<const Kernel> provide(const KernelSpec& spec) {

@@ -99,7 +99,9 @@ i64 granularity(const AttentionPlan& plan) {
   for (const attention::WorkItem& item : plan.items) {
     tile = std::max(tile, cost_of(plan.traits, item.row_count, 1));
   }
-  return tile;
+  const attention::PlanTraits& t = plan.traits;
+  if (t.deal_first == 0 || !cuts_line(t)) return tile;
+  return std::max(tile, whole_slack(t, load_bound(plan)));
 }
 
 i64 load_bound(const AttentionPlan& plan) {

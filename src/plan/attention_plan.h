@@ -46,8 +46,9 @@ i64 item_cost(const attention::PlanTraits& traits, const attention::WorkItem& it
 std::vector<i64> worker_loads(const AttentionPlan& plan);
 
 /// The larger of the mean load and the largest piece that cannot be split: no list does better. A
-/// cut line is at most one KV tile of one item (`granularity`) above it, so within 1.1 times the
-/// bound as soon as a worker has ten tiles.
+/// list is at most `granularity` above it where units may be cut: one KV tile of one item, or what
+/// whole units may cost more than cuts. So it is within 1.1 times the bound as soon as a worker has
+/// ten tiles.
 i64 load_bound(const AttentionPlan& plan);
 i64 granularity(const AttentionPlan& plan);
 

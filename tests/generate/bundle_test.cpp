@@ -117,10 +117,11 @@ TEST(Bundle, PtxOfAListIsForTheOldestGpuThatTakesIt) {
                                              "sampling.compute90:lanes=256,blocks=8,kept=4"}));
 }
 
-TEST(Bundle, TheMinimalListIsShort) {
-  for (const char* wanted : {"sm80", "sm90", "ptx"}) {
+TEST(Bundle, ListsOfTheDefaultBuildAreShort) {
+  for (const char* wanted : {"sm80", "sm90", "ptx", "gfx942", "gfx950"}) {
     std::map<std::string, int> counts;
-    for (const std::string& name : names_of_list("minimal", wanted)) {
+    const char* list = wanted[0] == 'g' ? "amd" : "minimal";
+    for (const std::string& name : names_of_list(list, wanted)) {
       const std::size_t dot = name.find('.') + 1;
       const std::string architecture = name.substr(dot, name.find(':') - dot);
       ++counts[architecture];
@@ -183,6 +184,21 @@ TEST(Bundle, TheAmdListHasWhatAttentionAsksFor) {
     EXPECT_EQ(asked, listed);
     const tune::GpuAttentionProblem wide = {DType::bf16, DType::bf16, /*rotates=*/false, 264};
     EXPECT_FALSE(tune::gpu_attention(architecture, wide, 1).has_value());
+  }
+}
+
+// A build without a clang for them, or without kernels, has nothing to show.
+TEST(Bundle, TheBuildsKernelsForAmdAreFoundAndOfVersion5) {
+  constexpr char code_object_version_5 = 3;  // ELFABIVERSION_AMDGPU_HSA_V5
+  constexpr std::size_t abi_version = 8;     // EI_ABIVERSION
+  std::istringstream architectures(WAVEFIRE_BUILT_IN_FOR);
+  for (std::string architecture; architectures >> architecture;) {
+    if (!architecture.starts_with("gfx")) continue;
+    for (const std::string& name : names_of_list("amd", architecture)) {
+      const auto kernel = find_built_in(parse_spec(name));
+      ASSERT_TRUE(kernel) << name;
+      EXPECT_EQ(kernel->object.at(abi_version), code_object_version_5) << name;
+    }
   }
 }
 

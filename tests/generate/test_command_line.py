@@ -46,6 +46,15 @@ def test_source_is_printed_with_the_variant(run, tmp_path):
     assert '#include "activation/variant.h"' in source
 
 
+def test_lists_are_compiled_into_one_bundle(run, tmp_path):
+    first, second, file = (tmp_path / name for name in ("first.txt", "second.txt", "some.bundle"))
+    first.write_text("# rows\nappend\n")
+    second.write_text("rope\nmerge.avx2:dtype=float16\n")
+    compiled = run("bundle", first, file, "scalar", "avx2", "--and", second, "scalar")
+    assert compiled == f"3 kernels in {file}\n"
+    assert file.read_bytes().startswith(b"wavefire bundle 2 3\n")
+
+
 def test_doctor_tells_compilers_devices_and_cache(run, tmp_path):
     report = run("doctor")
     for part in ("CPU level", "cpu", "host C++ compiler", "nvcc", "hipRTC", str(tmp_path)):
@@ -66,6 +75,9 @@ def test_doctor_tells_compilers_devices_and_cache(run, tmp_path):
         (["compile"], 2, "SPEC"),
         (["compile", "append.scalar", "--fast"], 2, "'--fast'"),
         (["compile", "append.z80"], 1, "'z80'"),
+        (["bundle", "list", "file"], 2, "bundle LIST FILE ARCH..."),
+        (["bundle", "list", "file", "--and", "list", "scalar"], 2, "[--and LIST ARCH...]"),
+        (["bundle", "/nowhere", "file", "scalar", "--and", "list"], 2, "[--and LIST ARCH...]"),
         (["compile", "append.scalar", "--variant", "/nowhere"], 1, "/nowhere"),
     ],
 )

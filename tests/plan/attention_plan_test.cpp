@@ -114,23 +114,58 @@ TEST(AttentionPlan, LeavesWholeWhatNeedsNoCut) {
             "worker 1: request 0 head 1 rows [0, 1) keys [0, 96)\n");
 }
 
-TEST(AttentionPlan, DealsLongUnitsFirstAndCutsTheRest) {
-  const auto p = make({.num_kv_heads = 2,
+TEST(AttentionPlan, DealsTheLongUnitsOfEachRequestFirst) {
+  const auto p = make({.tile_rows = 4,
+                       .tile_kv = 4,
+                       .workers = 2,
+                       .causal = 1,
+                       .item_overhead = 0,
+                       .deal_first = 1},
+                      {{12, 12}, {12, 12}});
+  // Units of 3, 2, 1, 3, 2, 1 tiles; a worker takes six.
+  EXPECT_EQ(plan::to_string(p),
+            "worker 0: request 0 head 0 rows [8, 12) keys [0, 12)\n"
+            "worker 0: request 1 head 0 rows [8, 12) keys [0, 12)\n"
+            "worker 1: request 0 head 0 rows [4, 8) keys [0, 8)\n"
+            "worker 1: request 0 head 0 rows [0, 4) keys [0, 4)\n"
+            "worker 1: request 1 head 0 rows [4, 8) keys [0, 8)\n"
+            "worker 1: request 1 head 0 rows [0, 4) keys [0, 4)\n");
+}
+
+TEST(AttentionPlan, DealsTheHeadsOfAGroupTileByTile) {
+  const auto p = make({.num_kv_heads = 4,
                        .tile_rows = 4,
                        .tile_kv = 4,
                        .workers = 2,
                        .causal = 1,
                        .item_overhead = 0,
                        .deal_first = 1},
-                      {{12, 12}});
-  // Units of 3, 2, 1, 3, 2, 1 tiles; a worker takes six.
+                      {{8, 8}});
+  // Two heads have two units for each worker: 2, 2, 1, 1 tiles, twice.
   EXPECT_EQ(plan::to_string(p),
-            "worker 0: request 0 head 0 rows [8, 12) keys [0, 12)\n"
-            "worker 0: request 0 head 1 rows [8, 12) keys [0, 12)\n"
-            "worker 1: request 0 head 0 rows [4, 8) keys [0, 8)\n"
-            "worker 1: request 0 head 0 rows [0, 4) keys [0, 4)\n"
+            "worker 0: request 0 head 0 rows [4, 8) keys [0, 8)\n"
+            "worker 0: request 0 head 0 rows [0, 4) keys [0, 4)\n"
+            "worker 0: request 0 head 2 rows [4, 8) keys [0, 8)\n"
+            "worker 0: request 0 head 2 rows [0, 4) keys [0, 4)\n"
             "worker 1: request 0 head 1 rows [4, 8) keys [0, 8)\n"
-            "worker 1: request 0 head 1 rows [0, 4) keys [0, 4)\n");
+            "worker 1: request 0 head 1 rows [0, 4) keys [0, 4)\n"
+            "worker 1: request 0 head 3 rows [4, 8) keys [0, 8)\n"
+            "worker 1: request 0 head 3 rows [0, 4) keys [0, 4)\n");
+}
+
+/// 4096 tokens, causal, 16 heads of 256 dims on 132 multiprocessors: cuts used to cost a sixth.
+TEST(AttentionPlan, LeavesUnitsWholeWhereTheyBalance) {
+  const auto p = make({.num_kv_heads = 16,
+                       .tile_rows = 128,
+                       .tile_kv = 64,
+                       .workers = 132,
+                       .causal = 1,
+                       .deal_first = 1},
+                      {{4096, 4096}});
+  EXPECT_EQ(p.items.size(), 512u);
+  EXPECT_TRUE(p.joins.empty());
+  const auto loads = plan::worker_loads(p);
+  EXPECT_LE(*std::max_element(loads.begin(), loads.end()) * 100, plan::load_bound(p) * 103);
 }
 
 TEST(AttentionPlan, FillsUpWorkersWithTheUnitsThatAreLeft) {

@@ -119,16 +119,19 @@ def test_begin_forward_as_sglang_replaces_it() -> None:
     assert torch.equal(again, plain), "what a forward sets does not stay"
 
 
-def test_attributes_that_graph_plans_read() -> None:
-    buffers = {
-        "qo_indptr_buf": torch.zeros(3, dtype=torch.int32),
-        "paged_kv_indptr_buf": torch.zeros(3, dtype=torch.int32),
-        "paged_kv_indices_buf": torch.zeros(8, dtype=torch.int32),
-        "paged_kv_last_page_len_buf": torch.zeros(2, dtype=torch.int32),
-    }
+def graph_wrapper() -> tuple[Any, dict[str, torch.Tensor]]:
+    """A paged prefill wrapper in graph mode for two requests, and its buffers."""
+    sizes = {"qo_indptr_buf": 3, "paged_kv_indptr_buf": 3, "paged_kv_indices_buf": 8,
+             "paged_kv_last_page_len_buf": 2}  # fmt: skip
+    buffers = {name: torch.zeros(size, dtype=torch.int32) for name, size in sizes.items()}
     wrapper = wavefire.BatchPrefillWithPagedKVCacheWrapper(
         torch.zeros(8, dtype=torch.uint8), "NHD", backend="fa2", use_cuda_graph=True, **buffers
     )
+    return wrapper, buffers
+
+
+def test_attributes_that_graph_plans_read() -> None:
+    wrapper, buffers = graph_wrapper()
     wrapper.begin_forward(
         ints(0, 3, 4), TABLES["indptr"], TABLES["indices"], TABLES["last_page_len"], 4, 2, 16, 4,
         q_data_type=torch.bfloat16, kv_data_type=torch.bfloat16,
@@ -152,6 +155,29 @@ def test_attributes_that_graph_plans_read() -> None:
             ints(0, 3, 5), TABLES["indptr"], TABLES["indices"], TABLES["last_page_len"], 4, 2, 16, 4
         )
     assert buffers["qo_indptr_buf"].tolist() == [0, 3, 4], "a plan that fails changes nothing"
+
+
+def test_a_graph_is_planned_from_its_buffers() -> None:
+    wrapper, buffers = graph_wrapper()
+    assert wrapper._cached_module is None, "nothing says dtypes and scale before the first plan"
+    tables = (TABLES["indptr"], TABLES["indices"], TABLES["last_page_len"])
+    options = {"sm_scale": 0.2, "logits_soft_cap": 5.0, "q_data_type": torch.float32}
+    wrapper.plan(ints(0, 3, 4), *tables, 4, 2, 16, 4, **options)
+
+    qo, indptr, indices, last = ints(0, 1, 4), ints(0, 1, 3), ints(1, 3, 0), ints(2, 4)
+    for buffer, table in zip(buffers.values(), (qo, indptr, indices, last), strict=True):
+        buffer[: len(table)].copy_(table)
+    wrapper._plan_info = wrapper._cached_module.plan(
+        wrapper._float_workspace_buffer, wrapper._int_workspace_buffer,
+        wrapper._pin_memory_int_workspace_buffer, qo, indptr, ints(2, 8), 4, 2, 4, 2, 4, True, 16,
+        16, True, -1, -1, False, 0,
+    )  # fmt: skip
+    plain = wavefire.BatchPrefillWithPagedKVCacheWrapper()
+    plain.plan(qo, indptr, indices, last, 4, 2, 16, 4, causal=True, **options)
+    q, kv = torch.randn(4, 4, 16), cache()
+    assert torch.equal(wrapper.run(q, kv), plain.run(q, kv))
+    expected = {"_causal": True, "_batch_size": 2, "_max_q_len": 3, "_max_kv_len": 8}
+    assert {name: getattr(wrapper, name) for name in expected} == expected
 
 
 def test_positional_arguments_of_older_versions() -> None:

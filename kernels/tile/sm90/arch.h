@@ -86,7 +86,7 @@ struct Sm90Team : NvidiaProducts<warpgroups * 4> {
   /// By the whole block, before the first item.
   template <class Barriers>
   WF_DEVICE static void init(Barriers& barriers) {
-    if (isa::thread() == 0) barriers.init(load_warps, team_lanes / 32);
+    if (isa::thread() == 0) barriers.init(32 * load_warps, team_lanes);
     isa::barrier<0, block_threads>();
   }
   WF_DEVICE static void begin_item(NoPending&) {}
@@ -94,10 +94,7 @@ struct Sm90Team : NvidiaProducts<warpgroups * 4> {
   WF_DEVICE static void acquire(BarrierSlot slot) {
     isa::barrier_wait(slot.empty, slot.parity ^ 1);
   }
-  WF_DEVICE static void release(BarrierSlot slot) {
-    isa::warp_barrier();
-    if (isa::thread() % 32 == 0) isa::barrier_arrive(slot.empty);
-  }
+  WF_DEVICE static void release(BarrierSlot slot) { isa::barrier_arrive(slot.empty); }
   /// After sums of weights have been computed. ptxas moves arithmetic behind a later wait for
   /// wgmma unless a store before the wait depends on it; these sums are never negative.
   template <int n>
@@ -105,8 +102,7 @@ struct Sm90Team : NvidiaProducts<warpgroups * 4> {
     float sum = sums[0];
     WF_UNROLL
     for (int i = 1; i < n; ++i) sum += sums[i];
-    isa::warp_barrier();
-    if (isa::thread() % 32 == 0 && !(sum < 0.f)) isa::barrier_arrive(slot.empty);
+    if (!(sum < 0.f)) isa::barrier_arrive(slot.empty);
   }
 
   template <class Tile, class Source>
@@ -128,7 +124,7 @@ struct Sm90Team : NvidiaProducts<warpgroups * 4> {
   WF_DEVICE static void load_left_begin(Tile& tile, BarrierSlot slot, i32 rows, i32 dims,
                                         Address&& address) {
     fill_left<load_warps>(tile, (isa::thread() - team_lanes) / 32, rows, dims, address);
-    if (isa::thread() % 32 == 0) isa::barrier_arrive(slot.full);
+    isa::barrier_arrive(slot.full);
   }
   template <class Tile>
   WF_DEVICE static void load_left_end(SharedSlices<Tile>& to, Tile& tile) {

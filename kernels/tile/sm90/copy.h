@@ -16,7 +16,11 @@ WF_DEVICE void copy_boxes(Tile& tile, BarrierSlot slot, const Source& source, co
                           i32 box_rows, i32 first) {
   const int lane = isa::thread() % 32;
   const u32 to = isa::shared_address(tile.bytes);
-  if (lane == 0) isa::barrier_expect(slot.full, sizeof(tile.bytes));
+  if (lane == 0) {
+    isa::barrier_expect(slot.full, sizeof(tile.bytes));
+  } else {
+    isa::barrier_arrive(slot.full);
+  }
   isa::warp_barrier();
   for (int row = lane * box_rows; row < Tile::rows; row += 32 * box_rows) {
     const auto& rows = source.segment[0];
@@ -52,10 +56,9 @@ WF_DEVICE void fill_left(Tile& tile, int warp, i32 rows, i32 dims, Address&& add
   isa::copy_async_commit();
   isa::copy_async_wait<0>();
   isa::fence_async_proxy();
-  isa::warp_barrier();
 }
 
-/// By `warps` warps, of which this is number `warp`; each arrives once on the slot's `full`.
+/// By `warps` warps, of which this is number `warp`; each lane arrives once on the slot's `full`.
 template <int warps, class Tile, class Source>
 WF_DEVICE void fill_stage(Tile& tile, BarrierSlot slot, const Source& source,
                           const KvTensorMaps& maps, int which, int warp, i32 first, i32 count) {
@@ -73,9 +76,8 @@ WF_DEVICE void fill_stage(Tile& tile, BarrierSlot slot, const Source& source,
     isa::copy_async_commit();
     isa::copy_async_wait<0>();
     isa::fence_async_proxy();
-    isa::warp_barrier();
   }
-  if (lane == 0) isa::barrier_arrive(slot.full);
+  isa::barrier_arrive(slot.full);
 }
 
 WF_NAMESPACE_END

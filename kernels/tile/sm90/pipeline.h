@@ -1,5 +1,6 @@
-// Stages that one warp fills and a warpgroup empties. Each stage has two mbarriers, `full` and
-// `empty`.
+// Stages that some lanes fill and others empty. Each stage has two mbarriers, `full` and `empty`,
+// at which every lane arrives by itself: one arrival for a warp, after a warp barrier, is as right
+// and no faster, but racecheck takes the other lanes' accesses for unordered.
 #pragma once
 
 #include "tile/sm90/isa.h"
