@@ -310,25 +310,30 @@ void run_on_cpu(const Plan& plan, WorkspacePool& pool, const attention::Params& 
   pool.put_back(std::move(workspace));
 }
 
-/// One launch a part.
+/// One launch a part. All outputs of partial results lie before all LSEs: rows of outputs are then
+/// aligned in every part.
 void run_on_gpu(const Plan& plan, const ops::AttentionMemory& memory, const GraphLimits& limits,
                 const attention::Params& common) {
   const std::size_t count = plan.part_count;
-  char* workspace = memory.workspace();
-  const device::Stream stream = plan.place.stream();
+  const auto dim = static_cast<std::size_t>(common.head_dim_vo);
+  auto* partial_o = reinterpret_cast<float*>(memory.workspace());
+  float* partial_lse = partial_o;
+  for (std::size_t i = 0; i < count; ++i) {
+    partial_lse += partial_rows_of(plan.parts[i], limits, i) * dim;
+  }
   for (std::size_t i = 0; i < count; ++i) {
     const Part& part = plan.parts[i];
-    const std::size_t rows = partial_rows_of(part, limits, i);
     attention::Params p = common;
     p.requests = memory.array<attention::Request>(array_of(i, requests));
     p.items = memory.array<attention::WorkItem>(array_of(i, items));
     p.worker_begin = memory.array<i32>(array_of(i, worker_begin));
     p.joins = memory.array<attention::Join>(array_of(i, joins));
     p.join_arrivals = memory.array<i32>(array_of(i, arrivals));
-    p.partial_o = reinterpret_cast<float*>(workspace);
-    workspace += rows * static_cast<std::size_t>(p.head_dim_vo) * sizeof(float);
-    p.partial_lse = reinterpret_cast<float*>(workspace);
-    workspace += rows * sizeof(float);
+    p.partial_o = partial_o;
+    p.partial_lse = partial_lse;
+    const std::size_t rows = partial_rows_of(part, limits, i);
+    partial_o += rows * dim;
+    partial_lse += rows;
     if (p.alibi_slopes == nullptr && !plan.alibi.empty()) {
       p.alibi_slopes = memory.array<float>(array_of(count, slopes));
     }
@@ -344,6 +349,7 @@ void run_on_gpu(const Plan& plan, const ops::AttentionMemory& memory, const Grap
     ops::launch(plan.place, part.kernel, p, plan.batch.kv_rows);
   }
   // Who passes tensors of the host to a virtual device expects results there.
+  const device::Stream stream = plan.place.stream();
   if (plan.place.device.type == DeviceType::cpu && !stream.is_capturing()) stream.synchronize();
 }
 

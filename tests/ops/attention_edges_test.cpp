@@ -56,6 +56,19 @@ TEST(AttentionEdges, RequestsWithoutKeysAreEmptyAndDisturbNobody) {
   }
 }
 
+// Few rows and many go to two kernels. An odd number of partial rows of the first used to leave
+// the second one's at odd addresses.
+TEST(AttentionEdges, BothKernelsOfABatchSplit) {
+  SmallAttention p({{3, 700}, {33, 700}});
+  p.v = [](auto request, auto key, auto, auto column) { return request + key % 2 + column % 3; };
+  for_routes(p, [&](const SmallResult& r) {
+    for (std::int64_t t = 0; t < 36; ++t) {
+      for (std::int64_t d : {0, 1, 63}) EXPECT_NEAR(r.at(t, 0, d), (t >= 3) + 0.5 + d % 3, 1e-5);
+      EXPECT_NEAR(r.lse_at(t), std::log2(700.0), 1e-5);
+    }
+  });
+}
+
 TEST(AttentionEdges, EmptyBatchesAreOrdinary) {
   using Lengths = std::vector<std::pair<int, int>>;
   for (const Lengths& lengths :

@@ -11,11 +11,14 @@ DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 ULP = {torch.float32: 3e-6, torch.float16: 1.1e-3, torch.bfloat16: 8.5e-3}
 
 
-def close(ours: torch.Tensor, theirs: Any, dtype: torch.dtype) -> None:
-    """Relative to each value, or to 3 % of the largest one where sums and tails cancel."""
+def close(ours: torch.Tensor, theirs: Any, dtype: torch.dtype, terms: Any = None) -> None:
+    """Relative to each value, or to 3 % of the largest one where sums and tails cancel. Or relative
+    to `terms`: what a sum of two would be if they had one sign.
+    """
     theirs = np.asarray(theirs, np.float64)
     error = np.abs(ours.double().numpy() - theirs)
-    magnitude = np.maximum(np.abs(theirs), 0.03 * np.abs(theirs).max(initial=0))
+    size = np.abs(theirs if terms is None else np.asarray(terms, np.float64))
+    magnitude = np.maximum(size, 0.03 * size.max(initial=0))
     worst = (error / np.maximum(magnitude, 1e-30)).max(initial=0)
     assert worst <= ULP[dtype], worst
 
