@@ -76,7 +76,7 @@ int known_local_bytes(const KernelSpec& spec) {
   const bool wide = attention->head_dim_qk == 256;
   if (spec.architecture == Architecture::sm90a) {
     // Numbers of an item; none in the loop over plain tiles (docs/kernels/attention-sm90.md).
-    return wide ? 88 : attention->head_dim_qk == 128 ? 104 : 0;
+    return wide ? 88 : attention->head_dim_qk == 128 ? 104 : 8;
   }
   // Numbers of an item, outside of the loop over tiles.
   return !wide ? 0 : spec.architecture == Architecture::sm90 ? 16 : 8;

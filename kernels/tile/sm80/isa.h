@@ -20,14 +20,13 @@ WF_DEVICE u32 shared_address(const void* p) {
 WF_DEVICE int thread() {
   int x;
   asm("mov.u32 %0, %%tid.x;" : "=r"(x));
-  __builtin_assume(x >= 0);  // else divisions by powers of two take several instructions
   return x;
 }
 /// The same, read anew: compilers cannot compute ahead of a loop what depends on it.
 WF_DEVICE int thread_anew() {
   int x;
   asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
-  __builtin_assume(x >= 0);
+  __builtin_assume(x >= 0);  // else divisions by powers of two take several instructions
   return x;
 }
 WF_DEVICE int block() {
